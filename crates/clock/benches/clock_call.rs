@@ -8,7 +8,7 @@
 
 use std::{process::Command, time::Instant};
 
-use brownout_clock::{HostClock, Skew, write_object};
+use brownout_clock::{HostClock, write_object};
 
 /// Set for the runs that measure.
 const VARIABLE: &str = "BROWNOUT_CLOCK_BENCH";
@@ -27,7 +27,7 @@ fn main() {
     let directory = tempfile::tempdir().unwrap();
     let object = write_object(directory.path()).unwrap();
     let clock = HostClock::create(directory.path().join("clock")).unwrap();
-    clock.set(Skew { offset_ns: 3_600_000_000_000, drift_ppb: 50_000 }).unwrap();
+    clock.shift(3_600_000_000_000, 50_000).unwrap();
 
     let mut plain: [Vec<f64>; 3] = Default::default();
     let mut shifted: [Vec<f64>; 3] = Default::default();

@@ -37,14 +37,14 @@ pub enum ClockError {
     },
 
     /// An offset beyond what can be shown faithfully.
-    #[error("a clock cannot be {offset_ns} ns off: at most {max} s either way", max = crate::MAX_OFFSET_NS / 1_000_000_000)]
+    #[error("a clock cannot be {offset_ns} ns off: at most {max} s either way", max = crate::parameters::MAX_OFFSET_NS / 1_000_000_000)]
     Offset {
         /// What was asked for.
         offset_ns: i64,
     },
 
     /// A drift that would stop the clock or double its pace.
-    #[error("a clock cannot drift by {drift_ppb} ppb: at most {max} ppb (90 %) either way", max = crate::MAX_DRIFT_PPB)]
+    #[error("a clock cannot drift by {drift_ppb} ppb: at most {max} ppb (90 %) either way", max = crate::parameters::MAX_DRIFT_PPB)]
     Drift {
         /// What was asked for.
         drift_ppb: i64,

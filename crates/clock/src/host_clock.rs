@@ -9,23 +9,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::{Change, clock::monotonic_ns};
 
 use crate::{
     ClockError,
-    parameters::{FILE_VARIABLE, Shift},
+    parameters::{FILE_VARIABLE, MAX_DRIFT_PPB, MAX_OFFSET_NS, Shift},
     sys::{self, Mapping},
 };
 
 const SECOND: i64 = 1_000_000_000;
-
-/// The largest offset either way: 20 years. Enough to pass the ends of NTP's era (2036) and of 32-bit
-/// seconds (2038); little enough to tell the wall clock from the monotonic one by its value, on which the
-/// translation of deadlines rests.
-pub const MAX_OFFSET_NS: i64 = 20 * 365 * 86_400 * SECOND;
-
-/// The largest drift either way, in parts per 10⁹: 90 %. The clock always goes forward.
-pub const MAX_DRIFT_PPB: i64 = 900_000_000;
 
 /// How a clock differs from the machine's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +31,7 @@ pub struct Skew {
 /// The wall clock of one host: the machine's, shifted. Clones are the same clock.
 ///
 /// Changes are seen at once by every process that was started with its [environment](HostClock::environment),
-/// and by their children. Each change gives the monotonic times, in nanoseconds, just before and just
-/// after it: it happened between the two.
+/// and by their children. Each change says when it came into force.
 ///
 /// When the last clone is dropped, the file is removed. Processes that are still running keep the shift they have
 /// (call [`HostClock::reset`] first if they should not); processes started later have the machine's time.
@@ -94,22 +85,12 @@ impl HostClock {
         [("LD_PRELOAD", object.as_os_str().to_owned()), (FILE_VARIABLE, self.0.path.as_os_str().to_owned())]
     }
 
-    /// Steps the clock to this difference from the machine's, and lets it drift from there.
-    ///
-    /// # Errors
-    /// [`ClockError::Offset`] and [`ClockError::Drift`] beyond [`MAX_OFFSET_NS`] and [`MAX_DRIFT_PPB`].
-    pub fn set(&self, skew: Skew) -> Result<(u64, u64), ClockError> {
-        check_offset(skew.offset_ns)?;
-        let rate = rate(skew.drift_ppb)?;
-        self.change(|_, now| Ok(Shift { offset_ns: skew.offset_ns, rate, since_ns: now }))
-    }
-
     /// Steps the clock by `by_ns` and adds `by_ppb` to its drift: shifts of several hands add up, and the opposite
     /// takes one back (its step; what its drift has gained meanwhile stays).
     ///
     /// # Errors
     /// [`ClockError::Offset`] and [`ClockError::Drift`] if the sums are beyond [`MAX_OFFSET_NS`] and [`MAX_DRIFT_PPB`].
-    pub fn shift(&self, by_ns: i64, by_ppb: i64) -> Result<(u64, u64), ClockError> {
+    pub fn shift(&self, by_ns: i64, by_ppb: i64) -> Result<Change, ClockError> {
         self.change(|shift, now| {
             let offset_ns = shift.skew_at(now).saturating_add(by_ns);
             check_offset(offset_ns)?;
@@ -122,7 +103,7 @@ impl HostClock {
     ///
     /// # Errors
     /// None today; the type is that of the other changes.
-    pub fn reset(&self) -> Result<(u64, u64), ClockError> {
+    pub fn reset(&self) -> Result<Change, ClockError> {
         self.change(|_, _| Ok(Shift::NONE))
     }
 
@@ -139,18 +120,13 @@ impl HostClock {
         u64::try_from(now.saturating_add(self.0.parameters.load().skew_at(now))).unwrap_or(0)
     }
 
-    /// The file by which processes see the clock.
-    pub fn path(&self) -> &Path {
-        &self.0.path
-    }
-
-    fn change(&self, next: impl FnOnce(Shift, i64) -> Result<Shift, ClockError>) -> Result<(u64, u64), ClockError> {
+    fn change(&self, next: impl FnOnce(Shift, i64) -> Result<Shift, ClockError>) -> Result<Change, ClockError> {
         // Nothing is half done under this lock: a thread that died with it has left the old shift or the new one.
         let _writing = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = monotonic_ns();
+        let asked_ns = monotonic_ns();
         let shift = next(self.0.parameters.load(), sys::realtime_ns())?;
         self.0.parameters.store(shift);
-        Ok((before, monotonic_ns()))
+        Ok(Change::between(asked_ns, monotonic_ns()))
     }
 }
 

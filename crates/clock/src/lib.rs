@@ -31,5 +31,6 @@ mod parameters;
 mod sys;
 
 pub use error::ClockError;
-pub use host_clock::{HostClock, MAX_DRIFT_PPB, MAX_OFFSET_NS, Skew};
+pub use host_clock::{HostClock, Skew};
 pub use object::write_object;
+pub use parameters::{MAX_DRIFT_PPB, MAX_OFFSET_NS};

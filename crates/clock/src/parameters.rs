@@ -17,6 +17,17 @@ pub const MAGIC: u64 = u64::from_be_bytes(*b"BrwnClk\x02");
 /// The environment variable that names the file.
 pub const FILE_VARIABLE: &str = "BROWNOUT_CLOCK_FILE";
 
+// The preloaded object needs neither limit.
+/// The largest offset either way, in nanoseconds: 20 years. Enough to pass the ends of NTP's era (2036) and of 32-bit
+/// seconds (2038); little enough to tell the wall clock from the monotonic one by its value, on which the
+/// translation of deadlines rests.
+#[allow(dead_code)]
+pub const MAX_OFFSET_NS: i64 = 20 * 365 * 86_400 * 1_000_000_000;
+
+/// The largest drift either way, in parts per 10⁹: 90 %. The clock always goes forward.
+#[allow(dead_code)]
+pub const MAX_DRIFT_PPB: i64 = 900_000_000;
+
 /// The bits behind the point of [`Shift::rate`]. Readers multiply and shift; a division by 10⁹ of a
 /// 128-bit product would cost more than all the rest of the call.
 const RATE_BITS: u32 = 62;

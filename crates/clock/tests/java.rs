@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_clock::{HostClock, Skew, write_object};
+use brownout_clock::{HostClock, write_object};
 
 const MILLISECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600_000 * MILLISECOND;
@@ -126,7 +126,8 @@ fn java_sees_its_wall_clock_shifted_while_it_runs_and_measures_and_waits_as_ever
     let mut java = Java { child, questions, answers };
 
     for skew in [0, HOUR, -HOUR, 1_500 * MILLISECOND, 0] {
-        clock.set(Skew { offset_ns: skew, drift_ppb: 0 }).unwrap();
+        clock.reset().unwrap();
+        clock.shift(skew, 0).unwrap();
         let (wall_before, before) = (machine_ns(libc::CLOCK_REALTIME), machine_ns(libc::CLOCK_MONOTONIC));
         let answer = java.ask();
         let (wall_after, after) = (machine_ns(libc::CLOCK_REALTIME), machine_ns(libc::CLOCK_MONOTONIC));

@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::random::Random;
 use brownout_clock::{
-    HostClock, Skew,
+    HostClock,
     ntp::{Mode, NtpError, PACKET_LENGTH, Packet, Responder, Sample, Short, Timestamp, best_of, exchange},
 };
 use tempfile::TempDir;
@@ -42,7 +43,7 @@ impl Clocks {
     fn off_by(&self, offset_ns: i64) -> HostClock {
         self.number.set(self.number.get() + 1);
         let clock = HostClock::create(self.directory.path().join(self.number.get().to_string())).unwrap();
-        clock.set(Skew { offset_ns, drift_ppb: 0 }).unwrap();
+        clock.shift(offset_ns, 0).unwrap();
         clock
     }
 }
@@ -170,7 +171,8 @@ fn a_change_of_clock_is_in_the_next_answer() {
     let _responder = Responder::start(vec![(socket, server_clock.clone())]).unwrap();
     for number in 0..50 {
         let offset_ns = (number - 25) * 77_777_777_777;
-        server_clock.set(Skew { offset_ns, drift_ppb: 0 }).unwrap();
+        server_clock.reset().unwrap();
+        server_clock.shift(offset_ns, 0).unwrap();
         assert_covers(&ask(server, &machine, PATIENCE).unwrap(), offset_ns);
     }
 }
@@ -348,7 +350,7 @@ fn the_server_answers_clients_of_every_version_and_nothing_else() {
     let (socket, server) = bound(LOCALHOSTS[0]);
     let responder = Responder::start(vec![(socket, clocks.off_by(HOUR))]).unwrap();
     let (socket, _) = bound(LOCALHOSTS[0]);
-    let mut seed = 1_u64;
+    let mut random = Random::new(1);
     let request = Packet::request(Timestamp(0x0123_4567_89ab_cdef));
     let mut asked = 0;
     for mode in 0..8 {
@@ -363,9 +365,8 @@ fn the_server_answers_clients_of_every_version_and_nothing_else() {
     for length in (0..200).step_by(4) {
         let garbage: Vec<u8> = (0..length)
             .map(|at| {
-                // Knuth's generator of 64 bits; never mode 3.
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let byte = (seed >> 56) as u8;
+                // Never mode 3.
+                let byte = random.word() as u8;
                 if at == 0 { byte & !3 } else { byte }
             })
             .collect();

@@ -321,8 +321,7 @@ mod tests {
     use super::*;
     use crate::{
         Question,
-        database::{Looker, Program},
-        heartbeat::Heartbeat,
+        database::{Heartbeat, Looker, Program},
     };
 
     /// A database that ends as soon as it is started, and of which others think the best.

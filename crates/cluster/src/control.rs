@@ -14,9 +14,8 @@ use brownout_units::Share;
 
 use crate::{
     Access, ClusterError, CpuLimit, DatabaseKind, NodeState, Question, Stopped, clock,
-    database::{Led, Looker, Member, Roles, Start},
+    database::{Heartbeat, Led, Looker, Member, Roles, Start},
     error::unknown,
-    heartbeat::Heartbeat,
     host::Network,
     logs,
     parts::Parts,
@@ -132,8 +131,7 @@ impl ClusterControl {
     /// # Errors
     /// When it runs, or cannot be started.
     pub fn start(&self, name: &str) -> Result<Change, ClusterError> {
-        let (asked_ns, done_ns) = self.0.start(self.find(name)?, Start::Again)?;
-        Ok(Change::between(asked_ns, done_ns))
+        self.0.start(self.find(name)?, Start::Again)
     }
 
     /// What the kernel shows of the node at this moment.

@@ -6,72 +6,17 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
-    net::{Ipv4Addr, SocketAddr},
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::PathBuf,
     process::Command,
+    time::Duration,
 };
 
 use brownout_load::{Credentials, Tls, TlsError, TlsOptions, WireOptions};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{ClusterError, cassandra, evidence::Shown, heartbeat::Heartbeat};
-
-/// The databases that are known: what the file, the lab and the load go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DatabaseKind {
-    /// Apache Cassandra.
-    Cassandra,
-    /// etcd.
-    Etcd,
-}
-
-impl DatabaseKind {
-    /// All of them.
-    pub const ALL: [DatabaseKind; 2] = [DatabaseKind::Cassandra, DatabaseKind::Etcd];
-
-    /// Its key in experiment files: `cassandra`, `etcd`.
-    pub fn word(self) -> &'static str {
-        match self {
-            DatabaseKind::Cassandra => "cassandra",
-            DatabaseKind::Etcd => "etcd",
-        }
-    }
-
-    /// The port at which its nodes answer clients, where nobody says otherwise.
-    pub fn client_port(self) -> u16 {
-        match self {
-            DatabaseKind::Cassandra => cassandra::CQL_PORT,
-            DatabaseKind::Etcd => 2379,
-        }
-    }
-
-    /// The directories of a node that a disk fault can name. Each is a subdirectory of the node's home, of that name.
-    pub fn disks(self) -> &'static [&'static str] {
-        match self {
-            DatabaseKind::Cassandra => &["data", "commitlog", "hints"],
-            DatabaseKind::Etcd => &["data", "wal"],
-        }
-    }
-
-    /// Whether one of its nodes leads the others, so that faults can follow that role.
-    pub fn has_leader(self) -> bool {
-        match self {
-            DatabaseKind::Cassandra => false,
-            DatabaseKind::Etcd => true,
-        }
-    }
-}
-
-impl fmt::Display for DatabaseKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            DatabaseKind::Cassandra => "Cassandra",
-            DatabaseKind::Etcd => "etcd",
-        })
-    }
-}
+use crate::{ClusterError, kind::DatabaseKind};
 
 /// One node of the cluster, with the directories that are its own.
 #[derive(Debug, Clone)]
@@ -192,6 +137,23 @@ pub trait Looker: Send {
     fn look(&mut self) -> Vec<Shown>;
 }
 
+/// One thing that a node shows of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// When, `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// The true time lies within `at_ns` ± this.
+    pub error_ns: u64,
+    /// `jmx`, `system-log`, `safepoint-log`, `metrics`, …
+    pub source: &'static str,
+    /// What: see `docs/run-file.md`.
+    pub name: &'static str,
+    /// Of what: another node, a verb, a thread pool, a cause; empty where there is only one.
+    pub subject: String,
+    /// A count since the node's start, a gauge, or the length of what happened, ns.
+    pub value: f64,
+}
+
 /// What nodes are asked by heartbeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
@@ -199,6 +161,61 @@ pub enum Question {
     Alive,
     /// What time it is.
     Clock,
+}
+
+/// How one node is asked: connections, questions, answers. The times are not its own: it is told when to ask.
+pub trait Heartbeat: Send {
+    /// Connects, within this time, and writes what comes first. Writes on the connection must not block for long (50 ms): a
+    /// node that stands still takes nothing. What was open on an earlier connection is forgotten.
+    ///
+    /// # Errors
+    /// When the node cannot be reached.
+    fn connect(&mut self, patience: Duration) -> io::Result<Box<dyn Connection>>;
+
+    /// Whether the node has to answer what [`Heartbeat::connect`] wrote before it is asked anything.
+    fn greets(&self) -> bool;
+
+    /// The bytes of a question of this number. Numbers count from 0, and begin anew after 32,767.
+    fn question(&mut self, number: i16) -> Vec<u8>;
+
+    /// Takes the first whole answer out of `input`; none if there is none yet.
+    ///
+    /// # Errors
+    /// When it cannot be understood; the connection is then made anew.
+    fn answer(&mut self, input: &mut Vec<u8>) -> io::Result<Option<Answer>>;
+}
+
+/// What a node has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The number of the question; of a greeting, any.
+    pub number: i16,
+    /// What the node's clock showed, if that was asked and told.
+    pub clock: Option<Clock>,
+}
+
+/// What a node's clock showed while it answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Nanoseconds since 1970, rounded down to a multiple of the resolution.
+    pub shows_ns: i64,
+    /// In nanoseconds.
+    pub resolution_ns: i64,
+}
+
+/// A connection to a node, with TLS or without.
+pub trait Connection: Read + Write + Send {
+    /// Reads that find nothing end after this time, with `WouldBlock` or `TimedOut`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn set_read_timeout(&self, time: Duration) -> io::Result<()>;
+}
+
+impl Connection for TcpStream {
+    fn set_read_timeout(&self, time: Duration) -> io::Result<()> {
+        TcpStream::set_read_timeout(self, Some(time))
+    }
 }
 
 /// What a client needs beside addresses: nothing where neither is there.

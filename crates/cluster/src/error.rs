@@ -2,7 +2,7 @@ use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use thiserror::Error;
 
-use crate::{DatabaseKind, Death, cache::CacheError};
+use crate::{Death, cache::CacheError, kind::DatabaseKind};
 
 /// Least similarity of a name to one that was meant, from 0 to 1.
 const SIMILAR: f64 = 0.4;

@@ -14,7 +14,10 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 
-use crate::{ClusterControl, ClusterError, database::Looker};
+use crate::{
+    ClusterControl, ClusterError,
+    database::{Looker, Shown},
+};
 
 /// Nodes are asked this long before an interval's end, so that its last reading belongs to it; and one after the other.
 const BEFORE_END_NS: u64 = 50_000_000;
@@ -23,23 +26,6 @@ const APART_NS: u64 = 100_000_000;
 const SHARE_OF_INTERVAL: u64 = 2;
 /// Longest sleep: how long the end can be delayed.
 const NAP: Duration = Duration::from_millis(50);
-
-/// One thing that a node shows of itself.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
-    /// When, `CLOCK_MONOTONIC`, ns.
-    pub at_ns: u64,
-    /// The true time lies within `at_ns` ± this.
-    pub error_ns: u64,
-    /// `jmx`, `system-log`, `safepoint-log`, `metrics`, …
-    pub source: &'static str,
-    /// What: see `docs/run-file.md`.
-    pub name: &'static str,
-    /// Of what: another node, a verb, a thread pool, a cause; empty where there is only one.
-    pub subject: String,
-    /// A count since the node's start, a gauge, or the length of what happened, ns.
-    pub value: f64,
-}
 
 /// One thing that a node's evidence shows.
 #[derive(Debug, Clone, PartialEq)]

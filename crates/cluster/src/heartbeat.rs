@@ -6,8 +6,7 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, Read, Write},
-    net::TcpStream,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,62 +18,10 @@ use std::{
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 
-use crate::{ClusterControl, ClusterError, database::Question};
-
-/// How one node is asked: connections, questions, answers. The times are not its own: it is told when to ask.
-pub trait Heartbeat: Send {
-    /// Connects, within this time, and writes what comes first. Writes on the connection must not block for long (50 ms): a
-    /// node that stands still takes nothing. What was open on an earlier connection is forgotten.
-    ///
-    /// # Errors
-    /// When the node cannot be reached.
-    fn connect(&mut self, patience: Duration) -> io::Result<Box<dyn Connection>>;
-
-    /// Whether the node has to answer what [`Heartbeat::connect`] wrote before it is asked anything.
-    fn greets(&self) -> bool;
-
-    /// The bytes of a question of this number. Numbers count from 0, and begin anew after 32,767.
-    fn question(&mut self, number: i16) -> Vec<u8>;
-
-    /// Takes the first whole answer out of `input`; none if there is none yet.
-    ///
-    /// # Errors
-    /// When it cannot be understood; the connection is then made anew.
-    fn answer(&mut self, input: &mut Vec<u8>) -> io::Result<Option<Answer>>;
-}
-
-/// What a node has answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
-    /// The number of the question; of a greeting, any.
-    pub number: i16,
-    /// What the node's clock showed, if that was asked and told.
-    pub clock: Option<Clock>,
-}
-
-/// What a node's clock showed while it answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
-    /// Nanoseconds since 1970, rounded down to a multiple of the resolution.
-    pub shows_ns: i64,
-    /// In nanoseconds.
-    pub resolution_ns: i64,
-}
-
-/// A connection to a node, with TLS or without.
-pub trait Connection: Read + Write + Send {
-    /// Reads that find nothing end after this time, with `WouldBlock` or `TimedOut`.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn set_read_timeout(&self, time: Duration) -> io::Result<()>;
-}
-
-impl Connection for TcpStream {
-    fn set_read_timeout(&self, time: Duration) -> io::Result<()> {
-        TcpStream::set_read_timeout(self, Some(time))
-    }
-}
+use crate::{
+    ClusterControl, ClusterError,
+    database::{Answer, Clock, Connection, Heartbeat, Question},
+};
 
 /// One question to one node.
 #[derive(Debug, Clone, PartialEq, Eq)]

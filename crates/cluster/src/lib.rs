@@ -32,6 +32,7 @@ mod host;
 pub mod java;
 mod jmx;
 mod kernel;
+mod kind;
 #[cfg(test)]
 mod lifecycle_tests;
 mod logs;
@@ -51,14 +52,15 @@ pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;
 pub use database::{
-    Access, ClusterView, Database, DatabaseKind, Led, Looker, Member, Program, Question, Roles, Start, SystemSettings,
-    version_words,
+    Access, Answer, Clock, ClusterView, Connection, Database, Heartbeat, Led, Looker, Member, Program, Question, Roles,
+    Shown, Start, SystemSettings, version_words,
 };
 pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
-pub use evidence::{Evidence, EvidenceWatch, Shown};
+pub use evidence::{Evidence, EvidenceWatch};
 pub use governor::CpuLimit;
-pub use heartbeat::{Answer, Beat, Clock, Connection, Heartbeat, Heartbeats};
+pub use heartbeat::{Beat, Heartbeats};
+pub use kind::DatabaseKind;
 pub use node::Node;
 pub use readiness::Readiness;
 pub use signals::Stopped;

@@ -9,6 +9,8 @@ use std::{
     sync::Arc,
 };
 
+use brownout_base::Change;
+
 use crate::{
     ClusterError, Owner, Variables,
     confine::confine,
@@ -36,8 +38,8 @@ impl Parts {
         self.database.program().ok_or_else(not_ours)
     }
 
-    /// Starts the process of a node that has none; says when that began and when its program ran.
-    pub(crate) fn start(&self, index: usize, start: Start) -> Result<(u64, u64), ClusterError> {
+    /// Starts the process of a node that has none; says when its program began to run.
+    pub(crate) fn start(&self, index: usize, start: Start) -> Result<Change, ClusterError> {
         let runs = self.program(index)?;
         self.supervisors[index].start(|| {
             let member = &self.members[index];

@@ -9,7 +9,7 @@ use std::{
 use brownout_load::Tls;
 use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 
-use crate::heartbeat::Connection;
+use crate::database::Connection;
 
 /// A connection. With TLS its handshake is done, and the certificate was the right one.
 #[derive(Debug)]

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_base::{Change, clock::monotonic_ns};
+
 use crate::{ClusterError, Death, NodeState, governing::Governing, kernel, logs, process::Process};
 
 /// Between two looks at whether the kernel shows what was asked for.
@@ -60,11 +62,8 @@ impl Supervisor {
         if life.ended { Err(ClusterError::Ended { node: self.name.clone() }) } else { Ok(life) }
     }
 
-    /// Starts the node by `spawn`; says when that began and when its program ran.
-    pub(crate) fn start(
-        &self,
-        spawn: impl FnOnce() -> Result<Process, ClusterError>,
-    ) -> Result<(u64, u64), ClusterError> {
+    /// Starts the node by `spawn`; says when its program began to run.
+    pub(crate) fn start(&self, spawn: impl FnOnce() -> Result<Process, ClusterError>) -> Result<Change, ClusterError> {
         let mut life = self.open()?;
         match life.state() {
             NodeState::Down => {}
@@ -81,14 +80,14 @@ impl Supervisor {
             }
             life.process = None;
         }
-        let asked_ns = brownout_base::clock::monotonic_ns();
+        let asked_ns = monotonic_ns();
         let process = spawn()?;
-        let done_ns = brownout_base::clock::monotonic_ns();
+        let started = Change::between(asked_ns, monotonic_ns());
         let fresh = Life { process: Some(process), started_ns: asked_ns, ..Life::default() };
         let old = std::mem::replace(&mut *life, fresh);
         (life.untold, life.governing) = (old.untold, old.governing);
         life.governing.started();
-        Ok((asked_ns, done_ns))
+        Ok(started)
     }
 
     /// How it ended; `None` while it lives. Asked for again, it is told again.

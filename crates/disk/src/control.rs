@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::{clock::monotonic_ns, random::Random};
+use brownout_base::{Change, clock::monotonic_ns, random::Random};
 
 use crate::{
     counters::DiskCounters,
@@ -86,7 +86,7 @@ impl DiskControl {
             faults.active.push(ActiveFault { id, fault: *fault });
             id
         };
-        Ok(DiskGuard { control: Some(self.clone()), fault_id: id, since: (asked_ns, monotonic_ns()) })
+        Ok(DiskGuard { control: Some(self.clone()), fault_id: id, since: Change::between(asked_ns, monotonic_ns()) })
     }
 
     /// What is really done to operations at this moment, read from where it is done.
@@ -114,22 +114,22 @@ impl DiskControl {
         if self.0.gone.load(Ordering::Acquire) { Err(DiskError::Gone(self.0.target.clone())) } else { Ok(()) }
     }
 
-    fn amend(&self, id: u64, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
+    fn amend(&self, id: u64, fault: &DiskFault) -> Result<Change, DiskError> {
         fault.check()?;
         let asked_ns = monotonic_ns();
         self.alive()?;
         for active in self.0.faults().active.iter_mut().filter(|active| active.id == id) {
             active.fault = *fault;
         }
-        Ok((asked_ns, monotonic_ns()))
+        Ok(Change::between(asked_ns, monotonic_ns()))
     }
 
-    fn heal(&self, id: u64) -> Result<(u64, u64), DiskError> {
+    fn heal(&self, id: u64) -> Result<Change, DiskError> {
         let asked_ns = monotonic_ns();
         self.0.faults().active.retain(|active| active.id != id);
         self.0.delayed.heal(id, monotonic_ns());
-        let done_ns = monotonic_ns();
-        self.alive().map(|()| (asked_ns, done_ns))
+        let healed = Change::between(asked_ns, monotonic_ns());
+        self.alive().map(|()| healed)
     }
 }
 
@@ -192,34 +192,33 @@ impl fmt::Debug for DiskControl {
 pub struct DiskGuard {
     control: Option<DiskControl>,
     fault_id: u64,
-    since: (u64, u64),
+    since: Change,
 }
 
 impl DiskGuard {
     /// After this, no operation waits any more because of a fault that was healed.
     pub const HEALED_WITHIN: Duration = HEALED_WITHIN;
 
-    /// When it was asked for and when it was known to be in force, on `CLOCK_MONOTONIC`, in nanoseconds. It came into
-    /// force in between.
-    pub fn since(&self) -> (u64, u64) {
+    /// When it came into force.
+    pub fn since(&self) -> Change {
         self.since
     }
 
-    /// Makes it another fault, in its place among the others, and says when this was asked for and done, as
-    /// [`DiskGuard::since`] (which stays what it was). Operations that wait already keep their time and their error; a
-    /// ramp is many of these.
+    /// Makes it another fault, in its place among the others, and says when that came into force
+    /// ([`DiskGuard::since`] stays what it was). Operations that wait already keep their time and their error; a ramp is
+    /// many of these.
     ///
     /// # Errors
     /// As [`DiskControl::impair`]; it stays as it was then.
-    pub fn amend(&mut self, fault: &DiskFault) -> Result<(u64, u64), DiskError> {
+    pub fn amend(&mut self, fault: &DiskFault) -> Result<Change, DiskError> {
         self.control.as_ref().map_or(Ok(self.since), |control| control.amend(self.fault_id, fault))
     }
 
-    /// Takes it back, and says when this was asked for and done, as [`DiskGuard::since`].
+    /// Takes it back, and says when that came into force.
     ///
     /// # Errors
     /// [`DiskError::Gone`] when the disk is no longer served: it did not heal, it ended.
-    pub fn heal(mut self) -> Result<(u64, u64), DiskError> {
+    pub fn heal(mut self) -> Result<Change, DiskError> {
         self.control.take().map_or(Ok(self.since), |control| control.heal(self.fault_id))
     }
 }

@@ -14,8 +14,8 @@
 //! // Every fsync takes 20 ms longer, until the guard goes.
 //! let slow = disk.control().impair(&DiskFault::slow(Operation::Sync, "20ms".parse()?))?;
 //! std::thread::sleep(Duration::from_secs(1));
-//! let (asked_ns, done_ns) = slow.heal()?;
-//! println!("healed between {asked_ns} and {done_ns} ns; {} probes", probe.drain().len());
+//! let healed = slow.heal()?;
+//! println!("healed at {} ± {} ns; {} probes", healed.at_ns, healed.error_ns, probe.drain().len());
 //! # Ok(())
 //! # }
 //! ```

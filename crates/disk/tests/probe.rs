@@ -6,12 +6,18 @@ mod common;
 
 use std::{fs, time::Duration};
 
+use brownout_base::Change;
 use brownout_disk::{Disk, DiskErrno, DiskFault, DiskSample, Operation, Operations, Probe};
 use brownout_units::Delay;
 
 use common::{METADATA, Mounted, SYNC, eventually, timed};
 
 const EVERY: Duration = Duration::from_millis(5);
+
+/// When a change was surely in force, ns.
+fn done(change: Change) -> u64 {
+    change.at_ns + change.error_ns
+}
 
 /// Samples begun after that time, until there are as many of each operation.
 fn samples(probe: &Probe, since_ns: u64, of_each: usize) -> Vec<DiskSample> {
@@ -33,7 +39,7 @@ fn it_sees_the_delay_of_each_kind_and_of_no_other() {
     let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
     for hit in Operation::ALL {
         let guard = mounted.control().impair(&DiskFault::slow(hit, Delay::from_ms(100))).unwrap();
-        let samples = samples(&probe, guard.since().1, 10);
+        let samples = samples(&probe, done(guard.since()), 10);
         for operation in Operation::ALL {
             let mut took: Vec<_> = of(&samples, operation).into_iter().map(Result::unwrap).collect();
             took.sort_unstable();
@@ -52,7 +58,7 @@ fn it_sees_errors() {
     let mounted = Mounted::new();
     let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
     let guard = mounted.control().impair(&DiskFault::failing(Operations::ALL, DiskErrno::Io)).unwrap();
-    let samples = samples(&probe, guard.since().1, 5);
+    let samples = samples(&probe, done(guard.since()), 5);
     for operation in Operation::ALL {
         let took = of(&samples, operation);
         assert!(took.iter().all(|took| *took == Err(libc::EIO)), "{operation}: {took:?}");

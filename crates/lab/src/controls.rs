@@ -167,15 +167,15 @@ impl ImpairDisks for Controls {
 
 impl Applied<DiskFault> for DiskGuard {
     fn change(&self) -> Change {
-        between(self.since())
+        self.since()
     }
 
     fn amend(&mut self, to: &DiskFault) -> Result<Option<Change>, LabError> {
-        Ok(Some(between(DiskGuard::amend(self, to)?)))
+        Ok(Some(DiskGuard::amend(self, to)?))
     }
 
     fn heal(self: Box<Self>) -> Result<Change, LabError> {
-        Ok(between(DiskGuard::heal(*self)?))
+        Ok(DiskGuard::heal(*self)?)
     }
 }
 
@@ -186,7 +186,7 @@ impl ShiftClocks for Controls {
                 "the clock of {node} cannot be changed: the lab was built without a clock of its own for it"
             ))
         })?;
-        let change = between(clock.shift(by_ns, by_ppb)?);
+        let change = clock.shift(by_ns, by_ppb)?;
         let left = clock.skew();
         if left.drift_ppb == 0 && left.offset_ns.unsigned_abs() < ROUNDING_NS {
             clock.reset()?;
@@ -199,10 +199,6 @@ impl TellRoles for Controls {
     fn leader(&self) -> Result<String, ClusterError> {
         self.nodes.leader()
     }
-}
-
-fn between((asked_ns, done_ns): (u64, u64)) -> Change {
-    Change::between(asked_ns, done_ns)
 }
 
 #[cfg(test)]

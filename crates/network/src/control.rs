@@ -15,7 +15,7 @@ use crate::{
     counters::LinkCounters,
     error::NetworkError,
     impairment::Impairment,
-    marker::{Look, MarkerLook, SHORTEST},
+    marker::{Look, SHORTEST},
     sys::Wakeup,
 };
 
@@ -215,17 +215,7 @@ impl Emulator {
         }
         let look = Some(Box::new(Look::new(marker, self.0.links.len())));
         self.change(|done| Command::Look { look, done })?;
-        Ok(MarkerLook::new(self.clone()))
-    }
-
-    pub(crate) fn sightings(&self) -> Result<Vec<(Link, u64)>, NetworkError> {
-        let sightings = self.ask(|answer| Command::Sightings { answer })?;
-        Ok(self.0.links.iter().copied().zip(sightings).collect())
-    }
-
-    pub(crate) fn look_no_more(&self) {
-        // Without its thread nothing is looked for either.
-        let _ = self.change(|done| Command::Look { look: None, done });
+        Ok(MarkerLook { emulator: self.clone() })
     }
 
     /// Per host, packets whose destination is no other host.
@@ -257,6 +247,31 @@ impl Emulator {
     fn change(&self, command: impl FnOnce(SyncSender<u64>) -> Command) -> Result<Change, NetworkError> {
         let asked_ns = monotonic_ns();
         Ok(Change::between(asked_ns, self.ask(command)?))
+    }
+}
+
+/// A look for a marker, on all links of a network. It ends when this is dropped; a later one takes its place.
+#[must_use = "nothing is looked for once this is dropped"]
+#[derive(Debug)]
+pub struct MarkerLook {
+    emulator: Emulator,
+}
+
+impl MarkerLook {
+    /// How often the marker was seen so far on each link.
+    ///
+    /// # Errors
+    /// When the emulator's thread cannot be reached.
+    pub fn sightings(&self) -> Result<Vec<(Link, u64)>, NetworkError> {
+        let sightings = self.emulator.ask(|answer| Command::Sightings { answer })?;
+        Ok(self.emulator.0.links.iter().copied().zip(sightings).collect())
+    }
+}
+
+impl Drop for MarkerLook {
+    fn drop(&mut self) {
+        // Without its thread nothing is looked for either.
+        let _ = self.emulator.change(|done| Command::Look { look: None, done });
     }
 }
 

@@ -49,12 +49,11 @@ mod subnet;
 mod sys;
 
 pub use brownout_base::{HostId, Link};
-pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl};
+pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl, MarkerLook};
 pub use counters::{HostCounters, LinkCounters};
 pub use error::NetworkError;
 pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
 pub use impairment::{
     Chance, Cut, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder, UnknownDistribution,
 };
-pub use marker::MarkerLook;
 pub use network::{Network, NetworkSpec};

@@ -4,10 +4,6 @@
 //! it written many times, with bytes that nothing compresses. What a link does to a packet does not matter here: it was
 //! sent.
 
-use brownout_base::Link;
-
-use crate::{control::Emulator, error::NetworkError};
-
 /// Shorter ones could be seen by chance.
 pub(crate) const SHORTEST: usize = 16;
 
@@ -42,33 +38,6 @@ fn count(bytes: &[u8], marker: &[u8]) -> u64 {
         rest = &rest[place + marker.len()..];
     }
     found
-}
-
-/// A look for a marker, on all links of a network. It ends when this is dropped; a later one takes its place.
-#[must_use = "nothing is looked for once this is dropped"]
-#[derive(Debug)]
-pub struct MarkerLook {
-    emulator: Emulator,
-}
-
-impl MarkerLook {
-    pub(crate) fn new(emulator: Emulator) -> MarkerLook {
-        MarkerLook { emulator }
-    }
-
-    /// How often the marker was seen so far on each link.
-    ///
-    /// # Errors
-    /// When the emulator's thread cannot be reached.
-    pub fn sightings(&self) -> Result<Vec<(Link, u64)>, NetworkError> {
-        self.emulator.sightings()
-    }
-}
-
-impl Drop for MarkerLook {
-    fn drop(&mut self) {
-        self.emulator.look_no_more();
-    }
 }
 
 #[cfg(test)]

@@ -175,13 +175,8 @@ impl Network {
         self.overlay.as_ref()
     }
 
-    /// All hosts, in the same order, by the addresses at which others reach what runs on them: those on the overlay, if there
-    /// is one.
-    pub fn service_places(&self) -> Vec<&dyn Place> {
-        self.services.iter().map(|place| place as &dyn Place).collect()
-    }
-
-    /// A host of this network by that address; `None` if there is no such host.
+    /// A host by the address at which others reach what runs on it: that on the overlay, if there is one; `None` if there is
+    /// no such host.
     pub fn service_place(&self, name: &str) -> Option<&dyn Place> {
         self.services.iter().find(|place| place.0.name() == name).map(|place| place as &dyn Place)
     }

@@ -166,11 +166,14 @@ fn all_kinds_at_once_still_balance() {
             mtu: Some(600),
             ..Impairment::NONE
         },
-        Impairment::rate(brownout_network::RateLimit {
-            rate: "50mbit".parse().unwrap(),
-            queue: brownout_network::QueueLimit::Bytes(brownout_units::Bytes(30_000)),
-            overhead_bytes: 38,
-        }),
+        Impairment {
+            rate: Some(brownout_network::RateLimit {
+                rate: "50mbit".parse().unwrap(),
+                queue: brownout_network::QueueLimit::Bytes(brownout_units::Bytes(30_000)),
+                overhead_bytes: 38,
+            }),
+            ..Impairment::NONE
+        },
     ];
     let _guards: Vec<_> = asked.iter().map(|one| impair(&network, &[hit], *one)).collect();
     assert_eq!(network.control().effective(hit).unwrap(), asked);

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{Impairment, LinkControl, LinkCounters};
+use brownout_network::{Impairment, LinkControl, LinkCounters, Loss};
 use brownout_probe::Probes;
 use brownout_units::Delay;
 use common::{impair, network};
@@ -46,7 +46,8 @@ fn measure(asked: &str, loss: f64, family: Family, gso: bool) -> f64 {
     let connections: Vec<_> = ways.iter().map(|way| way.tcp(&network)).collect();
     // Bytes of a full packet beside IP, TCP and its time stamps.
     let segment_bits = f64::from(option(&connections[0].0, libc::IPPROTO_TCP, libc::TCP_MAXSEG)) * 8.0;
-    let _lossy = impair(&network, &forth, Impairment::loss(asked.parse().unwrap()));
+    let _lossy =
+        impair(&network, &forth, Impairment { loss: Loss::Independent(asked.parse().unwrap()), ..Impairment::NONE });
     let (warm_up, measured) = (Duration::from_secs(3), Duration::from_secs(12));
     let is_over = Arc::new(AtomicBool::new(false));
     // What the readers got: neither what was sent again nor what still waits for a gap to be filled.

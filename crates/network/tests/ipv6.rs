@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use brownout_network::{Host, HostSpec, Impairment, Network, NetworkSpec};
+use brownout_network::{Host, HostSpec, Impairment, Loss, Network, NetworkSpec};
 use common::{PATIENCE, impair, link, network, settled_counters, spec, start};
 
 fn address6(host: &Host) -> Ipv6Addr {
@@ -122,7 +122,13 @@ fn tcp_gso_packets_cross_whole_and_in_pieces() {
     let there = link(&network, "h0", "h1");
     for loss in [None, Some("0.5%")] {
         // A loss takes GSO packets apart.
-        let _guard = loss.map(|loss| impair(&network, &[there], Impairment::loss(loss.parse().unwrap())));
+        let _guard = loss.map(|loss| {
+            impair(
+                &network,
+                &[there],
+                Impairment { loss: Loss::Independent(loss.parse().unwrap()), ..Impairment::NONE },
+            )
+        });
         let [mut client, mut server] = tcp(&network);
         let sent: Vec<u8> = (0..BYTES).map(|place| ((place * 31) >> 7) as u8).collect();
         let mut received = vec![0; BYTES];

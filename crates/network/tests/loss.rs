@@ -8,7 +8,7 @@ mod traffic;
 
 use std::{collections::HashSet, time::Instant};
 
-use brownout_network::{Impairment, Link, LinkCounters, Network};
+use brownout_network::{Impairment, Link, LinkCounters, Loss, Network};
 use common::{PATIENCE, counters, impair, link, network, settled_counters, start, udp_pair};
 use traffic::{Family, Way, set_segmentation_offload};
 
@@ -27,7 +27,7 @@ fn assert_share(lost: u64, packets: u64, share: f64, what: &str) {
 }
 
 fn lossy(network: &Network, hit: Link, share: &str) -> brownout_network::ImpairmentGuard {
-    impair(network, &[hit], Impairment::loss(share.parse().unwrap()))
+    impair(network, &[hit], Impairment { loss: Loss::Independent(share.parse().unwrap()), ..Impairment::NONE })
 }
 
 /// What happened to numbered datagrams.

@@ -55,7 +55,8 @@ fn a_marker_is_seen_on_the_link_that_it_is_sent_on_and_only_while_it_is_looked_f
 fn what_a_link_loses_was_sent_in_clear_all_the_same() {
     let network = network(2);
     let (sender, receiver) = udp_pair(&network, "h0", "h1");
-    let guard = impair(&network, &[link(&network, "h0", "h1")], Impairment::cut(Cut::Drop));
+    let guard =
+        impair(&network, &[link(&network, "h0", "h1")], Impairment { cut: Some(Cut::Drop), ..Impairment::NONE });
     let look = network.control().look_for(MARKER).unwrap();
     sender.send(&message(0));
     let end = Instant::now() + PATIENCE;

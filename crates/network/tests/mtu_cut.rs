@@ -139,7 +139,7 @@ fn a_rejected_connection_fails_at_once_and_a_dropped_one_in_silence() {
         let hit = way.link(&network);
         let listener = way.listen(&network);
         let to = listener.local_addr().unwrap();
-        let guard = impair(&network, &[hit], Impairment::cut(how));
+        let guard = impair(&network, &[hit], Impairment { cut: Some(how), ..Impairment::NONE });
         // A rejection is awaited as long as it takes; silence only for a while.
         let within = if expected.is_some() { PATIENCE } else { Duration::from_millis(500) };
         let error = way.connect(&network, to, within).unwrap_err();
@@ -168,13 +168,13 @@ fn a_rejected_datagram_is_told_to_its_sender_and_a_dropped_one_is_not() {
             Family::V4 => set_option(&sender, libc::IPPROTO_IP, libc::IP_RECVERR, 1),
             Family::V6 => set_option(&sender, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
         }
-        let dropping = impair(&network, &[hit], Impairment::cut(Cut::Drop));
+        let dropping = impair(&network, &[hit], Impairment { cut: Some(Cut::Drop), ..Impairment::NONE });
         sender.send(b"lost").unwrap();
         let mut counted = counters(&network, hit);
         settle(&network, hit, &mut counted, 1);
         assert!(sender.take_error().unwrap().is_none());
         drop(dropping);
-        let _rejecting = impair(&network, &[hit], Impairment::cut(Cut::Reject));
+        let _rejecting = impair(&network, &[hit], Impairment { cut: Some(Cut::Reject), ..Impairment::NONE });
         sender.send(b"refused").unwrap();
         assert_eq!(error_of(&sender).raw_os_error(), Some(expected));
         receiver.set_nonblocking(true).unwrap();
@@ -194,7 +194,7 @@ fn what_is_on_its_way_when_a_link_is_cut_still_arrives_and_a_connection_outlives
     while counters(&network, hit).offered_packets == 0 {
         assert!(Instant::now() < end);
     }
-    let cut = impair(&network, &[hit], Impairment::cut(Cut::Drop));
+    let cut = impair(&network, &[hit], Impairment { cut: Some(Cut::Drop), ..Impairment::NONE });
     let mut buffer = [0; 16];
     receiver.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(receiver.read(&mut buffer).unwrap(), 6);
@@ -222,14 +222,14 @@ fn what_is_amended_to_nothing_leaves_nothing_of_any_kind() {
         overhead_bytes: 0,
     };
     for impairment in [
-        Impairment::cut(Cut::Drop),
-        Impairment::cut(Cut::Reject),
+        Impairment { cut: Some(Cut::Drop), ..Impairment::NONE },
+        Impairment { cut: Some(Cut::Reject), ..Impairment::NONE },
         Impairment { mtu: Some(576), ..Impairment::NONE },
-        Impairment::loss(share("100%")),
+        Impairment { loss: Loss::Independent(share("100%")), ..Impairment::NONE },
         Impairment { loss: burst, ..Impairment::NONE },
         Impairment { duplicate: hit_all, ..Impairment::NONE },
         Impairment { corrupt: hit_all, ..Impairment::NONE },
-        Impairment::rate(slow),
+        Impairment { rate: Some(slow), ..Impairment::NONE },
         Impairment::delay(Delay::from_secs(3_600)),
     ] {
         let (network, way) = (network(2), Way::of(Family::V4));

@@ -16,7 +16,7 @@ use std::{
 
 use brownout_base::{Link, Mesh};
 use brownout_network::{
-    Cut, Impairment, LinkControl, LinkCounters, Network, NetworkSpec,
+    Cut, Impairment, LinkControl, LinkCounters, Loss, Network, NetworkSpec,
     overlay::{Overlay, openvpn_program},
 };
 use brownout_probe::{ProbeSample, Probes};
@@ -84,7 +84,8 @@ fn streams_arrive_whole_through_every_overlay_with_and_without_loss() {
         if overlay.has_hub() {
             assert_eq!(of(&clear, way).offered_packets, 0, "{overlay}");
         }
-        let lossy = Impairment { delay: Delay::from_ms(1), ..Impairment::loss("1%".parse().unwrap()) };
+        let lossy =
+            Impairment { delay: Delay::from_ms(1), loss: Loss::Independent("1%".parse().unwrap()), ..Impairment::NONE };
         let guard = impair(&network, &network.links(), lossy);
         send_stream(tcp(&network, "h1", "h2"), 2 << 20);
         let taken = counted(&network);
@@ -227,7 +228,7 @@ fn a_connection_goes_on_after_a_cut_below_is_healed() {
     for overlay in overlays() {
         let network = network(overlay, 2);
         let (mut sender, mut receiver) = tcp(&network, "h0", "h1");
-        let guard = impair(&network, &network.links(), Impairment::cut(Cut::Drop));
+        let guard = impair(&network, &network.links(), Impairment { cut: Some(Cut::Drop), ..Impairment::NONE });
         std::io::Write::write_all(&mut sender, &[7; 1_000]).unwrap();
         receiver.set_read_timeout(Some(Duration::from_millis(1_500))).unwrap();
         assert!(receiver.read(&mut [0; 1]).is_err(), "{overlay}: it is cut");
@@ -251,7 +252,7 @@ fn openvpn_connects_anew_within_10_s_after_a_cut_that_it_gave_up_at() {
     let (sender, receiver) = (socket("h1"), socket("h0"));
     sender.connect(receiver.local_addr().unwrap()).unwrap();
     receiver.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let guard = impair(&network, &network.links(), Impairment::cut(Cut::Drop));
+    let guard = impair(&network, &network.links(), Impairment { cut: Some(Cut::Drop), ..Impairment::NONE });
     thread::sleep(Duration::from_secs(80));
     drop(guard);
     let healed = Instant::now();

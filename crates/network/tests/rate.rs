@@ -28,7 +28,7 @@ use traffic::{Family, Way, send_numbered, set_option, settle};
 const TOLERANCE: f64 = 0.03;
 
 fn limit(rate: &str, queue: QueueLimit, overhead_bytes: i32) -> Impairment {
-    Impairment::rate(RateLimit { rate: rate.parse().unwrap(), queue, overhead_bytes })
+    Impairment { rate: Some(RateLimit { rate: rate.parse().unwrap(), queue, overhead_bytes }), ..Impairment::NONE }
 }
 
 fn time(ms: u64) -> QueueLimit {

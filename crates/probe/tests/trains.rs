@@ -14,7 +14,7 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Chance, Impairment, Link, QueueLimit, RateLimit};
+use brownout_network::{Chance, Impairment, Link, Loss, QueueLimit, RateLimit};
 use brownout_probe::{ProbeError, Probes, TrainSample, TrainSpec, Trains};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
@@ -84,7 +84,8 @@ fn a_delay_changes_no_rate_and_a_cut_leaves_none() {
         (rate > 500e6).then_some(()).ok_or_else(|| format!("{rate} bit/s"))
     });
     let trains = Trains::start(&network, &[(there, None)], often).unwrap();
-    let cut = impair(&network, &[there], Impairment::loss("100%".parse().unwrap()));
+    let cut =
+        impair(&network, &[there], Impairment { loss: Loss::Independent("100%".parse().unwrap()), ..Impairment::NONE });
     let since = cut.change().at_ns + cut.change().error_ns;
     let end = Instant::now() + PATIENCE;
     let mut lost = Vec::new();

@@ -1,12 +1,12 @@
 //! The severities at which a degradation passes its thresholds, found with few trials.
 //!
-//! One trial at each of 13 places first, in random order; then where a trial tells most. A place is on one side of a threshold only if
+//! One trial at each of 13 levels first, in random order; then where a trial tells most. A level is on one side of a threshold only if
 //! its trials show that surely, so the answer is an interval, and a response that goes back below a threshold behind its first
 //! crossing is noticed instead of being averaged away: bisections and fitted curves hide it.
 
 use crate::order::median;
 
-/// Places of the first look.
+/// Levels of the first look.
 const SCAN: usize = 13;
 /// The median of normal values scatters by this much more than their mean (√(π/2)).
 const OF_MEDIAN: f64 = 1.2533;
@@ -15,8 +15,8 @@ const LEAST_DEVIATION: f64 = 0.005;
 /// Standard errors that make a side sure; of a single trial, which may be a spoilt one.
 const SURE: f64 = 3.0;
 const SURE_OF_ONE: f64 = 5.0;
-/// More trials at one place tell little.
-const MOST_AT_ONE_PLACE: usize = 5;
+/// More trials at one level tell little.
+const MOST_AT_ONE_LEVEL: usize = 5;
 /// What seems to go back below is looked at by as many trials.
 const ENOUGH_BEHIND: usize = 3;
 
@@ -27,11 +27,11 @@ pub struct Zone {
     high: f64,
     thresholds: Vec<f64>,
     without: Vec<f64>,
-    places: Vec<Place>,
+    levels: Vec<Level>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct Level {
     at: f64,
     values: Vec<f64>,
 }
@@ -39,15 +39,15 @@ struct Place {
 /// Where a response first passes a threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossing {
-    /// The largest place surely before it; none: none is.
+    /// The largest level surely before it; none: none is.
     pub low: Option<f64>,
-    /// The smallest place surely behind it; none: none is.
+    /// The smallest level surely behind it; none: none is.
     pub high: Option<f64>,
-    /// Places behind it at which the response surely is before the threshold again: it is not monotone.
+    /// Levels behind it at which the response surely is before the threshold again: it is not monotone.
     pub back: Vec<f64>,
 }
 
-/// On which side of a threshold a place surely is.
+/// On which side of a threshold a level surely is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Before,
@@ -58,7 +58,7 @@ enum Side {
 impl Zone {
     /// Nothing is known but trials without a fault, six or more: ln(fault phase ÷ baseline) of each.
     ///
-    /// Places are the common logarithms of severities, `thresholds` shares of loss: 0.1 and 0.5 of a danger zone.
+    /// Levels are the common logarithms of severities, `thresholds` shares of loss: 0.1 and 0.5 of a danger zone.
     pub fn new((low, high): (f64, f64), thresholds: &[f64], without: &[f64]) -> Zone {
         let middle = median(without);
         Zone {
@@ -66,36 +66,36 @@ impl Zone {
             high,
             thresholds: thresholds.iter().map(|loss| (1.0 - loss).ln()).collect(),
             without: without.iter().map(|value| value - middle).collect(),
-            places: Vec::new(),
+            levels: Vec::new(),
         }
     }
 
-    /// The places of the first look, ascending; they are to be taken in random order.
+    /// The levels of the first look, ascending; they are to be taken in random order.
     pub fn scan(&self) -> Vec<f64> {
         (0..SCAN).map(|step| self.low + (self.high - self.low) * step as f64 / (SCAN - 1) as f64).collect()
     }
 
-    /// A trial at a place has shown this: ln(fault phase ÷ baseline), less the median of the trials without a fault.
+    /// A trial at a level has shown this: ln(fault phase ÷ baseline), less the median of the trials without a fault.
     pub fn learn(&mut self, at: f64, value: f64) {
-        match self.places.iter_mut().find(|place| (place.at - at).abs() < 1e-6) {
-            Some(place) => place.values.push(value),
+        match self.levels.iter_mut().find(|level| (level.at - at).abs() < 1e-6) {
+            Some(level) => level.values.push(value),
             None => {
-                let place = self.places.partition_point(|place| place.at < at);
-                self.places.insert(place, Place { at, values: vec![value] });
+                let level = self.levels.partition_point(|level| level.at < at);
+                self.levels.insert(level, Level { at, values: vec![value] });
             }
         }
     }
 
     /// How many trials were learnt from.
     pub fn trials(&self) -> usize {
-        self.places.iter().map(|place| place.values.len()).sum()
+        self.levels.iter().map(|level| level.values.len()).sum()
     }
 
-    /// The standard deviation of a trial, from places that have several: by the median of what they lie apart, so that spoilt
+    /// The standard deviation of a trial, from levels that have several: by the median of what they lie apart, so that spoilt
     /// trials do not widen it.
     pub fn deviation(&self) -> f64 {
-        let of_places = self.places.iter().map(|place| &place.values);
-        let several = of_places.chain([&self.without]).filter(|values| values.len() > 1);
+        let of_levels = self.levels.iter().map(|level| &level.values);
+        let several = of_levels.chain([&self.without]).filter(|values| values.len() > 1);
         let apart: Vec<f64> = several
             .flat_map(|values| {
                 let (middle, count) = (median(values), values.len() as f64);
@@ -110,13 +110,13 @@ impl Zone {
         deviation * OF_MEDIAN / (self.without.len().max(1) as f64).sqrt()
     }
 
-    fn side(&self, place: &Place, threshold: f64) -> Side {
-        let (deviation, count) = (self.deviation(), place.values.len());
-        let (without, apart) = (self.error_without(deviation), median(&place.values) - threshold);
+    fn side(&self, level: &Level, threshold: f64) -> Side {
+        let (deviation, count) = (self.deviation(), level.values.len());
+        let (without, apart) = (self.error_without(deviation), median(&level.values) - threshold);
         if count == 1 {
             return if apart > SURE_OF_ONE * deviation.hypot(without) { Side::Before } else { Side::Unknown };
         }
-        let torn = count == 2 && (place.values[0] < threshold) != (place.values[1] < threshold);
+        let torn = count == 2 && (level.values[0] < threshold) != (level.values[1] < threshold);
         if apart.abs() < SURE * error_of(deviation, count).hypot(without) || torn {
             Side::Unknown
         } else if apart < 0.0 {
@@ -129,7 +129,7 @@ impl Zone {
     /// Where the response first passes the threshold with this number.
     pub fn crossing(&self, threshold: usize) -> Crossing {
         let sides: Vec<(f64, Side)> =
-            self.places.iter().map(|place| (place.at, self.side(place, self.thresholds[threshold]))).collect();
+            self.levels.iter().map(|level| (level.at, self.side(level, self.thresholds[threshold]))).collect();
         let high = sides.iter().find(|(_, side)| *side == Side::Behind).map(|(at, _)| *at);
         let before = |from: f64, to: f64| {
             sides.iter().filter(move |(at, side)| *side == Side::Before && *at > from && *at < to).map(|(at, _)| *at)
@@ -141,14 +141,14 @@ impl Zone {
         }
     }
 
-    /// Where to try next, with so many trials left; none: no place is worth one.
+    /// Where to try next, with so many trials left; none: no level is worth one.
     pub fn next(&self, left: usize) -> Option<f64> {
         let mut worth = Vec::new();
         for threshold in 0..self.thresholds.len() {
             self.worth_behind(threshold, &mut worth);
             self.worth_between(threshold, left, &mut worth);
         }
-        // What is worth as much to a millionth is worth the same; of such the larger place.
+        // What is worth as much to a millionth is worth the same; of such the larger level.
         let rounded = |worth: f64| (worth * 1e6).round();
         let order = |one: &(f64, f64), other: &(f64, f64)| {
             rounded(one.0).total_cmp(&rounded(other.0)).then(one.1.total_cmp(&other.1))
@@ -162,17 +162,17 @@ impl Zone {
         const FIRST: f64 = 20.0;
         const SECOND: f64 = 10.0;
         let limit = self.thresholds[threshold];
-        let seems: Vec<(&Place, Side, Side)> = self
-            .places
+        let seems: Vec<(&Level, Side, Side)> = self
+            .levels
             .iter()
-            .map(|place| {
-                let sure = self.side(place, limit);
+            .map(|level| {
+                let sure = self.side(level, limit);
                 let seems = match sure {
-                    Side::Unknown if median(&place.values) < limit => Side::Behind,
+                    Side::Unknown if median(&level.values) < limit => Side::Behind,
                     Side::Unknown => Side::Before,
                     sure => sure,
                 };
-                (place, sure, seems)
+                (level, sure, seems)
             })
             .collect();
         let Some(first) = seems.iter().position(|(.., seems)| *seems == Side::Behind) else { return };
@@ -180,15 +180,15 @@ impl Zone {
         if back.is_empty() {
             return;
         }
-        let (place, sure, _) = seems[first];
-        if sure == Side::Unknown && place.values.len() < MOST_AT_ONE_PLACE {
-            worth.push((FIRST - place.values.len() as f64, place.at));
+        let (level, sure, _) = seems[first];
+        if sure == Side::Unknown && level.values.len() < MOST_AT_ONE_LEVEL {
+            worth.push((FIRST - level.values.len() as f64, level.at));
         }
-        let open = back.iter().filter(|(place, sure, _)| *sure == Side::Unknown && place.values.len() < ENOUGH_BEHIND);
-        worth.extend(open.map(|(place, ..)| (SECOND - place.values.len() as f64, place.at)));
+        let open = back.iter().filter(|(level, sure, _)| *sure == Side::Unknown && level.values.len() < ENOUGH_BEHIND);
+        worth.extend(open.map(|(level, ..)| (SECOND - level.values.len() as f64, level.at)));
     }
 
-    /// What a trial at each place within the crossing takes from its width, a trial, on the isotonic fit.
+    /// What a trial at each level within the crossing takes from its width, a trial, on the isotonic fit.
     fn worth_between(&self, threshold: usize, left: usize, worth: &mut Vec<(f64, f64)>) {
         let limit = self.thresholds[threshold];
         // All widths are parts of the range: a quarter of it is a decade of one from 0.1 to 1,000.
@@ -202,26 +202,26 @@ impl Zone {
         let (deviation, fit) = (self.deviation(), self.isotonic());
         let without = self.error_without(deviation);
         let within = |at: f64| at > low && at < high;
-        // A place, what is to be expected there, and how many trials it has.
-        let mut places: Vec<(f64, f64, usize)> = self
-            .places
+        // A level, what is to be expected there, and how many trials it has.
+        let mut levels: Vec<(f64, f64, usize)> = self
+            .levels
             .iter()
             .zip(&fit)
-            .filter(|(place, _)| within(place.at))
-            .map(|(place, fit)| {
-                let (middle, count) = (median(&place.values), place.values.len());
-                (place.at, if count > 1 { middle } else { f64::midpoint(*fit, middle) }, count)
+            .filter(|(level, _)| within(level.at))
+            .map(|(level, fit)| {
+                let (middle, count) = (median(&level.values), level.values.len());
+                (level.at, if count > 1 { middle } else { f64::midpoint(*fit, middle) }, count)
             })
             .collect();
         let step = decade / 12.0;
         let new = (1..).map(|number| low + f64::from(number) * step).take_while(|at| *at < high - step / 2.0);
-        let is_new = |at: &f64| self.places.iter().all(|place| (place.at - at).abs() > 0.04 * decade);
+        let is_new = |at: &f64| self.levels.iter().all(|level| (level.at - at).abs() > 0.04 * decade);
         let inside = |at: &f64| *at > self.low && *at < self.high;
-        places.extend(new.filter(inside).filter(is_new).map(|at| (at, self.interpolated(at, &fit), 0)));
-        for (at, expected, have) in places.into_iter().filter(|(.., have)| *have < MOST_AT_ONE_PLACE) {
+        levels.extend(new.filter(inside).filter(is_new).map(|at| (at, self.interpolated(at, &fit), 0)));
+        for (at, expected, have) in levels.into_iter().filter(|(.., have)| *have < MOST_AT_ONE_LEVEL) {
             let apart = (expected - limit).abs();
             let tells = |count: &usize| SURE * error_of(deviation, *count).hypot(without) <= 0.9 * apart;
-            let Some(mut need) = (2..=MOST_AT_ONE_PLACE).find(tells) else { continue };
+            let Some(mut need) = (2..=MOST_AT_ONE_LEVEL).find(tells) else { continue };
             if expected > limit && have == 0 && apart > 6.0 * deviation.hypot(without) {
                 need = 1;
             }
@@ -237,8 +237,8 @@ impl Zone {
     /// "Statistical Inference under Order Restrictions", 1972).
     fn isotonic(&self) -> Vec<f64> {
         let mut pools: Vec<(f64, f64, usize)> = Vec::new();
-        for place in &self.places {
-            pools.push((median(&place.values), place.values.len() as f64, 1));
+        for level in &self.levels {
+            pools.push((median(&level.values), level.values.len() as f64, 1));
             while let [.., before, last] = pools[..]
                 && before.0 < last.0
             {
@@ -247,16 +247,16 @@ impl Zone {
                 pools.push(((before.0 * before.1 + last.0 * last.1) / weight, weight, before.2 + last.2));
             }
         }
-        pools.into_iter().flat_map(|(value, _, places)| std::iter::repeat_n(value, places)).collect()
+        pools.into_iter().flat_map(|(value, _, levels)| std::iter::repeat_n(value, levels)).collect()
     }
 
     fn interpolated(&self, at: f64, fit: &[f64]) -> f64 {
-        let next = self.places.partition_point(|place| place.at < at);
-        match (next.checked_sub(1), self.places.get(next)) {
+        let next = self.levels.partition_point(|level| level.at < at);
+        match (next.checked_sub(1), self.levels.get(next)) {
             (None, _) => fit.first().copied().unwrap_or(0.0),
             (Some(before), None) => fit[before],
             (Some(before), Some(after)) => {
-                let from = self.places[before].at;
+                let from = self.levels[before].at;
                 fit[before] + (fit[next] - fit[before]) * (at - from) / (after.at - from)
             }
         }

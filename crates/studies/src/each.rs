@@ -4,7 +4,7 @@ use brownout_analysis::{Leadership, TrialFindings, phase, stats};
 use brownout_record::CellRow;
 
 use crate::{
-    reduce::{rounded, short},
+    number::{rounded, short},
     stored::{Baseline, ClockPair, Clocks, Lost, Processors, Writes},
 };
 

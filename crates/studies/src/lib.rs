@@ -10,6 +10,7 @@
 pub mod beside;
 mod each;
 mod error;
+mod number;
 pub mod pairs;
 mod plots;
 pub mod published;

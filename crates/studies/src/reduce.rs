@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     StudyError, each,
+    number::{rounded, short},
     stored::{Cell, Effect, FORMAT, Machine, Phase, Predicted, Proof, Series, Source, Stored, Without},
     zone,
 };
@@ -146,16 +147,6 @@ fn mean_of(phases: &[Phase]) -> Option<Phase> {
         p99_ns: some(|phase| phase.p99_ns),
         p99_at_least: phases.iter().any(|phase| phase.p99_at_least),
     })
-}
-
-/// Rates to a thousandth: more digits are noise, and lines of a file.
-pub(crate) fn rounded(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
-}
-
-/// Six digits, which come back from JSON as they were.
-pub(crate) fn short(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 fn effect(effect: &CellEffect) -> Effect {

@@ -6,7 +6,7 @@ use brownout_statistics as statistics;
 use brownout_units::{Delay, Share};
 
 use crate::{
-    reduce,
+    number::short,
     stored::{Crossing, Zone},
 };
 
@@ -40,7 +40,7 @@ pub fn zone(findings: &Findings) -> Option<Zone> {
     }
     let crossing = |(number, loss): (usize, &f64)| {
         let found = zone.crossing(number);
-        let back = |place: f64| reduce::short(10_f64.powf(place));
+        let back = |place: f64| short(10_f64.powf(place));
         Crossing {
             loss: *loss,
             low: found.low.map(back),

@@ -16,11 +16,6 @@ impl Rate {
     pub const fn get(self) -> f64 {
         self.0
     }
-
-    /// The time between two events of a constant stream, in nanoseconds.
-    pub fn period_ns(self) -> f64 {
-        1e9 / self.0
-    }
 }
 
 impl FromStr for Rate {

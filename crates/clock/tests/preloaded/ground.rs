@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_clock::{HostClock, write_object};
+use brownout_clock::{HostClock, Skew, write_object};
 use tempfile::TempDir;
 
 use crate::witness::VARIABLE;
@@ -22,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Ground {
     pub directory: TempDir,
     pub object: PathBuf,
+    pub file: PathBuf,
     pub clock: HostClock,
     pub began_ns: i64,
 }
@@ -31,8 +32,15 @@ impl Ground {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let object = write_object(directory.path()).unwrap();
-        let clock = HostClock::create(directory.path().join("clock")).unwrap();
-        Ground { directory, object, clock, began_ns: machine_ns() }
+        let file = directory.path().join("clock");
+        let clock = HostClock::create(&file).unwrap();
+        Ground { directory, object, file, clock, began_ns: machine_ns() }
+    }
+
+    /// Makes the clock differ from the machine's by this, whatever it did before.
+    pub fn set(&self, skew: Skew) {
+        self.clock.reset().unwrap();
+        self.clock.shift(skew.offset_ns, skew.drift_ppb).unwrap();
     }
 
     pub fn command(&self, program: &[&str]) -> Command {

@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::clock::monotonic_ns;
 use brownout_clock::{ClockError, HostClock, MAX_DRIFT_PPB, MAX_OFFSET_NS, Skew, write_object};
 
 use ground::{Ground, Witness, machine_ns, seen_by};
@@ -42,7 +43,7 @@ fn witness_program() {
 fn programs_see_the_clock_shifted_either_way_and_so_do_their_children() {
     let ground = Ground::new();
     for skew in [HOUR, -HOUR, 1, -1, 15 * 365 * 24 * HOUR] {
-        ground.clock.set(offset(skew)).unwrap();
+        ground.set(offset(skew));
         let programs: [&[&str]; 4] = [
             &["date", "+%s%N"],
             &["bash", "-c", "date +%s%N"],
@@ -63,7 +64,7 @@ fn every_reading_of_the_wall_clock_is_shifted_and_no_other() {
     let ground = Ground::new();
     let mut witness = Witness::start(&ground);
     for skew in [0, HOUR, -HOUR, 1_234_567_891, -(40 * 365 * 24 * HOUR) / 2] {
-        ground.clock.set(offset(skew)).unwrap();
+        ground.set(offset(skew));
         let readings = witness.readings();
         assert_eq!(readings.len(), 10, "{readings:?}");
         for reading in readings {
@@ -79,7 +80,7 @@ fn a_change_is_seen_by_the_next_call_of_a_running_program() {
     let mut witness = Witness::start(&ground);
     for number in 0..1_000 {
         let skew = (number - 500) * 987_654_321;
-        ground.clock.set(offset(skew)).unwrap();
+        ground.set(offset(skew));
         let (low, high) = witness.skew();
         assert!((low..=high).contains(&skew), "change {number}: {skew} not in {low}..={high}");
     }
@@ -93,7 +94,7 @@ fn a_drift_is_as_fast_as_asked_and_starts_without_a_step() {
     let ground = Ground::new();
     let mut witness = Witness::start(&ground);
     for drift_ppb in [50_000, -50_000, 400_000_000, -400_000_000] {
-        ground.clock.set(offset(HOUR)).unwrap();
+        ground.set(offset(HOUR));
         let before = machine_ns();
         ground.clock.shift(0, drift_ppb).unwrap();
         let after = machine_ns();
@@ -135,22 +136,25 @@ fn shifts_add_up_and_can_be_taken_back_one_by_one() {
 }
 
 #[test]
-fn a_change_says_between_which_monotonic_times_it_happened() {
+fn a_change_says_when_it_came_into_force() {
     let ground = Ground::new();
-    let (first_before, first_after) = ground.clock.set(offset(HOUR)).unwrap();
-    let (second_before, second_after) = ground.clock.reset().unwrap();
-    assert!(0 < first_before && first_before <= first_after);
-    assert!(first_after <= second_before && second_before <= second_after);
+    let before = monotonic_ns();
+    let first = ground.clock.shift(HOUR, 0).unwrap();
+    let second = ground.clock.reset().unwrap();
+    let after = monotonic_ns();
+    assert!(before <= first.at_ns && first.at_ns <= second.at_ns && second.at_ns <= after);
+    // Each lies within the time that the calls took.
+    assert!(first.error_ns + second.error_ns <= (after - before).div_ceil(2) + 1, "{first:?} {second:?}");
 }
 
 #[test]
 fn what_no_clock_can_show_is_refused_and_changes_nothing() {
     let ground = Ground::new();
     let clock = &ground.clock;
-    clock.set(offset(5)).unwrap();
-    assert!(matches!(clock.set(offset(MAX_OFFSET_NS + 1)), Err(ClockError::Offset { .. })));
-    assert!(matches!(clock.set(offset(i64::MIN)), Err(ClockError::Offset { .. })));
+    ground.set(offset(5));
+    assert!(matches!(clock.shift(i64::MIN, 0), Err(ClockError::Offset { .. })));
     assert!(matches!(clock.shift(i64::MAX, 0), Err(ClockError::Offset { .. })));
+    assert!(matches!(clock.shift(MAX_OFFSET_NS - 4, 0), Err(ClockError::Offset { .. })));
     assert!(matches!(clock.shift(-MAX_OFFSET_NS - 6, 0), Err(ClockError::Offset { .. })));
     assert!(matches!(clock.shift(0, MAX_DRIFT_PPB + 1), Err(ClockError::Drift { .. })));
     assert!(matches!(clock.shift(0, i64::MIN), Err(ClockError::Drift { .. })));
@@ -163,14 +167,14 @@ fn waits_until_a_wall_time_end_when_the_shown_clock_says_so() {
     let mut witness = Witness::start(&ground);
     // Untranslated, a wait would end at once behind, and an hour too late ahead.
     for skew in [0, -HOUR, HOUR] {
-        ground.clock.set(offset(skew)).unwrap();
+        ground.set(offset(skew));
         let waits = witness.waits();
         assert_eq!(waits.len(), 25, "{waits:?}");
         for (name, early_ns) in waits {
             assert!(early_ns <= 0, "{name} ended {early_ns} ns early with the clock {skew} ns off");
         }
     }
-    ground.clock.set(Skew { offset_ns: HOUR, drift_ppb: 100_000_000 }).unwrap();
+    ground.set(Skew { offset_ns: HOUR, drift_ppb: 100_000_000 });
     for (name, early_ns) in witness.waits() {
         assert!(early_ns <= 0, "{name} ended {early_ns} ns early with a clock that is a tenth too fast");
     }
@@ -181,7 +185,7 @@ fn datagrams_come_at_times_of_the_shown_clock() {
     let ground = Ground::new();
     let mut witness = Witness::start(&ground);
     for skew in [0, HOUR, -HOUR, 100_000_000, -1_234_567] {
-        ground.clock.set(offset(skew)).unwrap();
+        ground.set(offset(skew));
         let bounds: Vec<i64> = witness.ask("stamps").iter().map(|word| word.parse().unwrap()).collect();
         assert_eq!(bounds.len(), 12);
         for (number, bounds) in bounds.chunks(2).enumerate() {
@@ -195,7 +199,7 @@ fn datagrams_come_at_times_of_the_shown_clock() {
 #[test]
 fn a_shifted_process_cannot_set_the_clock_of_the_machine() {
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
+    ground.set(offset(HOUR));
     let mut witness = Witness::start(&ground);
     assert_eq!(witness.ask("set"), ["EPERM"; 5]);
     assert!(machine_ns() - ground.began_ns < HOUR / 2, "the machine's clock was set");
@@ -205,24 +209,24 @@ fn a_shifted_process_cannot_set_the_clock_of_the_machine() {
 fn other_users_read_the_clock_and_cannot_change_it() {
     assert_eq!(unsafe { libc::geteuid() }, 0, "this test takes root, to become another user");
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
+    ground.set(offset(HOUR));
     let as_other = |command: &mut Command| seen_by(command.uid(OTHER).gid(OTHER));
     let (low, high) = as_other(&mut ground.command(&["date", "+%s%N"]));
     assert!((low..=high).contains(&HOUR), "{HOUR} not in {low}..={high}");
 
     let script = "echo x 2>/dev/null >>\"$1\" || : >\"$1\" || rm -f \"$1\" || mv \"$1\" \"$1\".x";
     let mut writing = Command::new("sh");
-    writing.args(["-c", script, "sh"]).arg(ground.clock.path()).uid(OTHER).gid(OTHER).stderr(Stdio::null());
+    writing.args(["-c", script, "sh"]).arg(&ground.file).uid(OTHER).gid(OTHER).stderr(Stdio::null());
     assert!(!writing.status().unwrap().success());
     assert_eq!(ground.clock.skew(), offset(HOUR));
-    assert_eq!(fs::metadata(ground.clock.path()).unwrap().permissions().mode() & 0o7777, 0o644);
+    assert_eq!(fs::metadata(&ground.file).unwrap().permissions().mode() & 0o7777, 0o644);
 }
 
 #[test]
 fn a_file_that_is_missing_or_no_clock_leaves_the_machines_time_and_the_program_running() {
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
-    let valid = fs::read(ground.clock.path()).unwrap();
+    ground.set(offset(HOUR));
+    let valid = fs::read(&ground.file).unwrap();
     let in_directory = |name: &str| ground.directory.path().join(name);
     let write = |name: &str, bytes: &[u8]| {
         fs::write(in_directory(name), bytes).unwrap();
@@ -261,9 +265,9 @@ fn a_file_that_is_missing_or_no_clock_leaves_the_machines_time_and_the_program_r
 #[test]
 fn a_running_program_keeps_its_shift_when_the_file_is_removed() {
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
+    ground.set(offset(HOUR));
     let mut witness = Witness::start(&ground);
-    let path = ground.clock.path().to_owned();
+    let path = ground.file.clone();
     let Ground { directory, clock, .. } = ground;
     let clone = clock.clone();
     drop(clock);
@@ -278,10 +282,10 @@ fn a_running_program_keeps_its_shift_when_the_file_is_removed() {
 #[test]
 fn the_file_of_another_clock_is_not_taken_over() {
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
-    assert!(matches!(HostClock::create(ground.clock.path()), Err(ClockError::Exists { .. })));
+    ground.set(offset(HOUR));
+    assert!(matches!(HostClock::create(&ground.file), Err(ClockError::Exists { .. })));
     assert_eq!(ground.clock.skew(), offset(HOUR));
-    assert!(ground.clock.path().exists());
+    assert!(ground.file.exists());
     let nowhere = ground.directory.path().join("no/directory");
     assert!(matches!(HostClock::create(nowhere), Err(ClockError::File { .. })));
 }
@@ -313,7 +317,7 @@ fn the_object_is_written_once_whole_and_for_everybody() {
 #[test]
 fn a_first_call_in_a_signal_handler_takes_no_lock() {
     let ground = Ground::new();
-    ground.clock.set(offset(HOUR)).unwrap();
+    ground.set(offset(HOUR));
     let mut witness = Witness::start(&ground);
     assert_eq!(witness.ask("handler"), ["0"], "calls that answered otherwise than they should");
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 
-use super::{Site, certificates, dialect::Series};
+use super::{certificates, dialect::Series, site::Site};
 use crate::ClusterError;
 
 /// Which connections are encrypted. By default none.

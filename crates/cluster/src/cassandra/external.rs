@@ -15,11 +15,7 @@ use super::{
     heartbeat::{CLOCK, clock_of},
     manifest::hex,
 };
-use crate::{
-    database::{ClusterView, Looker, Member, Question},
-    evidence::Shown,
-    heartbeat::{self, Answer, Heartbeat},
-};
+use crate::database::{self, Answer, ClusterView, Heartbeat, Looker, Member, Question, Shown};
 
 /// For each answer: such nodes may be far away.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -153,7 +149,7 @@ struct Beating {
 }
 
 impl Heartbeat for Beating {
-    fn connect(&mut self, patience: Duration) -> io::Result<Box<dyn heartbeat::Connection>> {
+    fn connect(&mut self, patience: Duration) -> io::Result<Box<dyn database::Connection>> {
         let stream = self.entrance.open(self.node, patience).map_err(io::Error::other)?.into_stream();
         stream.socket().set_write_timeout(Some(WRITES_WITHIN))?;
         Ok(Box::new(stream))

@@ -10,8 +10,7 @@ use brownout_load::Tls;
 
 use super::cql::{self, Input};
 use crate::{
-    database::Question,
-    heartbeat::{Answer, Clock, Connection, Heartbeat},
+    database::{Answer, Clock, Connection, Heartbeat, Question},
     stream::Stream,
 };
 

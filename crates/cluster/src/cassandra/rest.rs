@@ -9,7 +9,7 @@ use std::{
 use super::{
     cql::{Connection, CqlError, Value},
     dialect::Series,
-    view::{self, Asked, PATIENCE},
+    view::{self, Asked, PATIENCE, is_own_keyspace},
 };
 use crate::{
     database::ClusterView,
@@ -143,11 +143,6 @@ fn left_in_tables(connection: &mut Connection, series: Series) -> Result<Vec<Str
     Ok(left)
 }
 
-/// Whether a keyspace is Cassandra's own, as far as its name tells: versions have more and more of them.
-pub fn is_own_keyspace(keyspace: &str) -> bool {
-    keyspace == "system" || keyspace.starts_with("system_")
-}
-
 fn text(value: Option<&Value>) -> String {
     value.and_then(Option::as_deref).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
@@ -178,11 +173,5 @@ mod tests {
         }
         assert_eq!(hint_files(directory.path()).unwrap(), 2);
         assert!(hint_files(&directory.path().join("none")).is_err());
-    }
-
-    #[test]
-    fn keyspaces_of_users_are_told_from_cassandras_own() {
-        let all = ["system", "system_auth", "system_virtual_schema", "systematic", "keyspace1", ""];
-        assert_eq!(all.map(is_own_keyspace), [true, true, true, false, false, false]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Site;
+use super::site::Site;
 
 /// The ring of Murmur3Partitioner runs from -2⁶³ to 2⁶³-1.
 const RING: i128 = 1 << 64;

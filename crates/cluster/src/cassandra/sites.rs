@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ring, spec::Site};
+use super::{ring, site::Site};
 use crate::{ClusterError, database::Member, error::unknown};
 
 /// The file that [`super::yaml`]'s snitch reads a node's site from.

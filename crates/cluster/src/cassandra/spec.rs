@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use brownout_units::Bytes;
 use serde::Serialize;
 
-use super::{Encryption, dialect::other_name};
+use super::{dialect::other_name, encryption::Encryption, site::Site};
 
 /// How a Cassandra cluster is to be; one node runs on each host it is started on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,15 +71,6 @@ const BESIDE_HEAP: u64 = 320 << 20;
 /// before anything starts.
 pub fn memory_needed(nodes: usize, heap: Bytes) -> u64 {
     (nodes as u64).saturating_mul(heap.0.saturating_add(BESIDE_HEAP))
-}
-
-/// Where a node stands, as Cassandra knows it; its snitch tells the other nodes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Site {
-    /// The data centre, by which `NetworkTopologyStrategy` and `LOCAL_QUORUM` go.
-    pub dc: String,
-    /// The rack in it: replicas are placed in different racks where there are enough.
-    pub rack: String,
 }
 
 #[cfg(test)]

@@ -17,9 +17,8 @@ use super::{
 };
 use crate::{
     Access, ClusterError, DatabaseKind, Question, SystemSettings,
-    database::{ClusterView, Database, Looker, Member, Program, Start, version_words},
+    database::{ClusterView, Database, Heartbeat, Looker, Member, Program, Start, version_words},
     error::unknown,
-    heartbeat::Heartbeat,
     java::Java,
 };
 

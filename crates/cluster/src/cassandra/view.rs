@@ -9,13 +9,10 @@ use super::{
     cql::{Connection, CqlError, UNAVAILABLE, Value, texts},
     dialect::Series,
     manifest::hex,
-    rest::is_own_keyspace,
     ring,
 };
 use crate::database::{ClusterView, Member};
 
-/// Where a node answers clients.
-pub const CQL_PORT: u16 = 9042;
 /// For one answer: a healthy node takes milliseconds, and a busy one is asked again. It also bounds how long an end
 /// of the wait can be delayed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -96,6 +93,11 @@ pub(super) fn answers(asked: &Asked<'_>) -> Result<(), String> {
     row.map(drop).map_err(|error| error.to_string())
 }
 
+/// Whether a keyspace is Cassandra's own, as far as its name tells: versions have more and more of them.
+pub fn is_own_keyspace(keyspace: &str) -> bool {
+    keyspace == "system" || keyspace.starts_with("system_")
+}
+
 /// What stands for a schema where its version cannot: the tables of users, with the identifiers that they have had
 /// since they were made, in whatever order.
 fn tables_of_users(rows: Vec<Vec<Value>>) -> String {
@@ -155,5 +157,11 @@ mod tests {
         assert_ne!(old, tables_of_users(vec![a.clone()]));
         assert_ne!(old, tables_of_users(vec![a, row("shop", "stock", 3)]), "another table of the same name");
         assert_eq!(tables_of_users(vec![row("system", "local", 1)]), tables_of_users(Vec::new()));
+    }
+
+    #[test]
+    fn keyspaces_of_users_are_told_from_cassandras_own() {
+        let all = ["system", "system_auth", "system_virtual_schema", "systematic", "keyspace1", ""];
+        assert_eq!(all.map(is_own_keyspace), [true, true, true, false, false, false]);
     }
 }

@@ -19,8 +19,7 @@ use super::{
     metrics::{Metrics, p99},
 };
 use crate::{
-    database::{Looker, Member},
-    evidence::Shown,
+    database::{Looker, Member, Shown},
     follow::Follower,
 };
 

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeMap, net::Ipv4Addr, path::Path};
 
-use crate::{
-    ClusterError,
-    database::{DatabaseKind, Member},
-};
+use crate::{ClusterError, database::Member, kind::DatabaseKind};
 
 /// Where servers reach one another.
 const PEER_PORT: u16 = 2380;

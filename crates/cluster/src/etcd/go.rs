@@ -18,7 +18,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::provision::{ProvisionError, TELLS_WITHIN, executable, told};
+use super::{
+    error::ProvisionError,
+    program::{TELLS_WITHIN, executable, told},
+};
 use crate::{cache::CacheError, confine::die_with_us};
 
 /// The programs: what each is called, the module that has its main function, and a program that calls it.

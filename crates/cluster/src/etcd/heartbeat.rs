@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, io, net::SocketAddr, time::Duration};
 
 use super::http::{self, Door};
-use crate::heartbeat::{Answer, Clock, Connection, Heartbeat};
+use crate::database::{Answer, Clock, Connection, Heartbeat};
 
 /// What the header `Date` is cut down to.
 const RESOLUTION_NS: i64 = 1_000_000_000;

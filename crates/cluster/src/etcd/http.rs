@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 use super::calendar;
-use crate::heartbeat::Connection;
+use crate::database::Connection;
 
 /// More than this is no answer of etcd's; its metrics take some 100 KiB.
 const LONGEST: usize = 16 << 20;

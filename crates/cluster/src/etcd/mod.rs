@@ -5,6 +5,7 @@
 
 pub(crate) mod ask;
 mod calendar;
+mod error;
 mod evidence;
 mod flags;
 mod go;
@@ -12,12 +13,14 @@ mod heartbeat;
 mod http;
 mod log;
 mod metrics;
+mod program;
 mod provision;
 mod system;
 
+pub use error::ProvisionError;
 pub(crate) use evidence::Watcher;
 pub use flags::check as check_settings;
 pub(crate) use heartbeat::Beating;
 pub(crate) use http::{Dial, Door, Plain};
-pub use provision::{DEFAULT, Installed, ProvisionError, Wanted, check_version, known, provide};
+pub use provision::{DEFAULT, Installed, Wanted, check_version, known, provide};
 pub use system::{Etcd, EtcdSpec, memory_needed};

@@ -2,60 +2,50 @@
 
 use std::{
     env, fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
+    process::{Command, Output},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
-use super::go;
-use crate::{
-    cache::{CacheError, Lock, UNFINISHED, open_up},
-    confine::die_with_us,
+use super::{
+    error::ProvisionError,
+    go,
+    program::{TELLS_WITHIN, executable, told},
 };
+use crate::cache::{CacheError, Lock, UNFINISHED, open_up};
 
 /// What is meant when nothing else is said: the newest 3.6 where Go is found, else the distribution's package.
 pub const DEFAULT: &str = "3";
 
-/// A line of versions that this crate knows how to configure, start and ask.
-struct Line {
-    series: &'static str,
-    /// The version that is built when only the line is asked for; none: its modules cannot be built, so it has to be installed.
+/// A series of versions that this crate knows how to configure, start and ask.
+struct Series {
+    name: &'static str,
+    /// The version that is built when only the series is asked for; none: its modules cannot be built, so it has to be installed.
     built: Option<&'static str>,
 }
 
 /// All that are known, newest first.
-const LINES: [Line; 4] = [
-    Line { series: "3.7", built: Some("3.7.3") },
-    Line { series: "3.6", built: Some("3.6.16") },
-    Line { series: "3.5", built: Some("3.5.35") },
-    Line { series: "3.4", built: None },
+const ALL: [Series; 4] = [
+    Series { name: "3.7", built: Some("3.7.3") },
+    Series { name: "3.6", built: Some("3.6.16") },
+    Series { name: "3.5", built: Some("3.5.35") },
+    Series { name: "3.4", built: None },
 ];
 
-/// The line that `"3"` means where Go is found.
+/// The series that `"3"` means where Go is found.
 const NEWEST_MEANT: &str = "3.6";
 
 /// The file beside the programs that says what they were when they were built.
 const SUMS: &str = "sha256";
 const SERVER: &str = "etcd";
 const CONTROL: &str = "etcdctl";
-/// For a program to tell its version; it takes milliseconds, from a cold disk a second.
-pub(super) const TELLS_WITHIN: Duration = Duration::from_secs(10);
-/// Between two looks whether somebody interrupts that.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wanted {
-    /// `3`, a line (`3.6`) or a full version (`3.6.16`).
+    /// `3`, a series (`3.6`) or a full version (`3.6.16`).
     Version(String),
     /// This program.
     Binary(PathBuf),
@@ -90,78 +80,29 @@ impl Installed {
     }
 }
 
-/// Why no etcd could be had.
-#[derive(Debug, Error)]
-pub enum ProvisionError {
-    /// A version of no line that is known.
-    #[error("etcd '{asked}' is not known; known are: 3, {known}, and full versions of these lines")]
-    UnknownVersion {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
-        known: String,
-    },
-    /// Neither Go nor an installed etcd will do.
-    #[error(
-        "there is no etcd {asked} on this machine: {why}; install {remedy}, or give a program (etcd: {{ binary: PATH }})"
-    )]
-    None {
-        /// What was asked for.
-        asked: String,
-        /// What was looked for, and found instead.
-        why: String,
-        /// What to install.
-        remedy: &'static str,
-    },
-    /// Go failed.
-    #[error("Go could not build etcd {version}: {what}{}", .remedy.map(|remedy| format!("\n{remedy}")).unwrap_or_default())]
-    Build {
-        /// What it was to build.
-        version: String,
-        /// Its own words.
-        what: String,
-        /// What to do about it, when its words are known.
-        remedy: Option<&'static str>,
-    },
-    /// The program that was given is no etcd, or one that is not known.
-    #[error("{program} is no etcd that can be used: {why}; give the server's program, of a version from 3.4 to 3.7")]
-    NotEtcd {
-        /// The program.
-        program: PathBuf,
-        /// What it does instead.
-        why: String,
-    },
-    /// The caller asked to stop; nothing half-made remains.
-    #[error("interrupted while building etcd")]
-    Interrupted,
-    /// The cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-}
-
 /// What [`check_version`] knows, for a message: "3.7 (3.7.3), …".
 pub fn known() -> String {
-    let words = |line: &Line| match line.built {
-        Some(version) => format!("{} ({version})", line.series),
-        None => format!("{} (where it is installed)", line.series),
+    let words = |series: &Series| match series.built {
+        Some(version) => format!("{} ({version})", series.name),
+        None => format!("{} (where it is installed)", series.name),
     };
-    LINES.each_ref().map(words).join(", ")
+    ALL.each_ref().map(words).join(", ")
 }
 
-/// Whether `asked` names a version that could be had: `3`, a line, or a full version of one.
+/// Whether `asked` names a version that could be had: `3`, a series, or a full version of one.
 ///
 /// # Errors
 /// When it does not; the error lists what does.
 pub fn check_version(asked: &str) -> Result<(), ProvisionError> {
-    if asked == DEFAULT || line_of(asked).is_some() {
+    if asked == DEFAULT || series_of(asked).is_some() {
         return Ok(());
     }
     Err(ProvisionError::UnknownVersion { asked: asked.to_owned(), known: known() })
 }
 
-/// The line that a version is of, be it the line itself.
-fn line_of(version: &str) -> Option<&'static Line> {
-    LINES.iter().find(|line| match version.strip_prefix(line.series) {
+/// The series that a version is of, be it the series itself.
+fn series_of(version: &str) -> Option<&'static Series> {
+    ALL.iter().find(|series| match version.strip_prefix(series.name) {
         Some("") => true,
         Some(rest) => rest
             .strip_prefix('.')
@@ -212,9 +153,9 @@ fn version(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Installed, ProvisionError> {
-    let line = line_of(if asked == DEFAULT { NEWEST_MEANT } else { asked });
-    let full = line.and_then(|line| match line.built {
-        Some(built) if asked == DEFAULT || asked == line.series => Some(built),
+    let series = series_of(if asked == DEFAULT { NEWEST_MEANT } else { asked });
+    let full = series.and_then(|series| match series.built {
+        Some(built) if asked == DEFAULT || asked == series.name => Some(built),
         Some(_) => Some(asked),
         None => None,
     });
@@ -224,7 +165,7 @@ fn version(
         return Ok(built);
     }
     let none = |why: String| {
-        let remedy = match line.and_then(|line| line.built) {
+        let remedy = match series.and_then(|series| series.built) {
             Some(_) => {
                 "Go 1.21 or newer (its archive in /usr/local/go, or the distribution's golang-go), which builds it"
             }
@@ -239,8 +180,8 @@ fn version(
         .map_err(|why| none(format!("{go_is_no_help}{} is none: {why}", program.display())))?;
     let fits = asked == DEFAULT
         || version == asked
-        || line
-            .is_some_and(|line| asked == line.series && line_of(&version).is_some_and(|of| of.series == line.series));
+        || series
+            .is_some_and(|series| asked == series.name && series_of(&version).is_some_and(|of| of.name == series.name));
     if !fits {
         return Err(none(format!("{go_is_no_help}{} is {version}", program.display())));
     }
@@ -322,50 +263,6 @@ fn sums_of(root: &Path) -> std::io::Result<String> {
     Ok(sums)
 }
 
-/// The first program of that name in these directories.
-pub(super) fn executable(name: &str, directories: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
-    let is_one =
-        |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
-    directories.into_iter().map(|directory| directory.join(name)).find(is_one)
-}
-
-/// What a program has said when it ended, all of which takes no longer than `limit`; or why it has said nothing. Asks
-/// `interrupted` several times a second.
-///
-/// # Errors
-/// On interruption alone.
-pub(super) fn told(
-    command: &mut Command,
-    limit: Duration,
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Result<Output, String>, ProvisionError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own: a script may wait for something that it has started.
-    command.process_group(0);
-    die_with_us(command);
-    let child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
-    let group = Pid::from_child(&child);
-    let (to_us, output) = mpsc::channel();
-    thread::spawn(move || to_us.send(child.wait_with_output()));
-    let end = Instant::now() + limit;
-    let ended = loop {
-        match output.recv_timeout(LOOK_EVERY) {
-            Ok(output) => return Ok(output.map_err(|error| error.to_string())),
-            Err(_) if interrupted() => break Err(ProvisionError::Interrupted),
-            Err(_) if Instant::now() >= end => {
-                break Ok(Err(format!("it does not tell its version within {} s", limit.as_secs())));
-            }
-            Err(_) => {}
-        }
-    };
-    // Its output has not ended, so nobody has waited for it, and the group is still its own.
-    let _ = kill_process_group(group, Signal::KILL);
-    ended
-}
-
 /// The version that a server says it has; or why that is none that can be used.
 ///
 /// # Errors
@@ -387,7 +284,7 @@ fn version_in(output: &Output) -> Result<String, String> {
         let said = text.lines().chain(said.lines()).find(|line| !line.trim().is_empty()).unwrap_or("nothing");
         return Err(format!("asked for its version, it says {said:?} ({})", output.status));
     };
-    if line_of(&version).is_none() {
+    if series_of(&version).is_none() {
         return Err(format!("it is etcd {version}"));
     }
     Ok(version)
@@ -405,6 +302,8 @@ pub(super) fn goarch() -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::{os::unix::fs::PermissionsExt, time::Duration};
+
     use super::*;
 
     fn script(directory: &Path, name: &str, text: &str) -> PathBuf {
@@ -430,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_known_lines_are_known_and_others_are_refused_with_the_list() {
+    fn versions_of_known_series_are_known_and_others_are_refused_with_the_list() {
         for asked in ["3", "3.4", "3.5", "3.6", "3.7", "3.4.23", "3.6.0", "3.6.16", "3.7.3"] {
             check_version(asked).unwrap();
         }
@@ -483,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_given_has_to_be_an_etcd_of_a_known_line() {
+    fn a_program_that_is_given_has_to_be_an_etcd_of_a_known_series() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(given(&etcd(directory.path(), "3.5.9"), &|| false).unwrap().version, "3.5.9");
         for (program, said) in [

@@ -4,10 +4,10 @@ use super::{Beating, Door, Installed, Plain, Watcher, ask, flags, provision::goa
 use crate::{
     ClusterError,
     database::{
-        ClusterView, Database, DatabaseKind, Led, Looker, Member, Program, Question, Roles, Start, SystemSettings,
+        ClusterView, Database, Heartbeat, Led, Looker, Member, Program, Question, Roles, Start, SystemSettings,
         version_words,
     },
-    heartbeat::Heartbeat,
+    kind::DatabaseKind,
     logs,
 };
 

@@ -11,10 +11,11 @@ use crate::{
     ClusterError,
     cassandra::external::{Entrance, Said},
     database::{
-        Access, ClusterView, Database, DatabaseKind, Looker, Member, Program, Question, SystemSettings, version_words,
+        Access, ClusterView, Connection, Database, Heartbeat, Looker, Member, Program, Question, SystemSettings,
+        version_words,
     },
     etcd::{self, Dial, Door},
-    heartbeat::{Connection, Heartbeat},
+    kind::DatabaseKind,
     stream::Stream,
 };
 

@@ -18,8 +18,7 @@ use brownout_units::Share;
 use crate::{
     Cluster, ClusterControl, ClusterError, Database, DatabaseKind, Death, NodeState, Paths, Place, Question,
     SystemSettings,
-    database::{ClusterView, Looker, Member, Program, Start},
-    heartbeat::Heartbeat,
+    database::{ClusterView, Heartbeat, Looker, Member, Program, Start},
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);

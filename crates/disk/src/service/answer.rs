@@ -1,12 +1,9 @@
 //! One request, from its receipt to its answer.
 
-use std::{
-    fs,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brownout_base::clock::monotonic_ns;
-use rustix::{io::Errno, process::Signal};
+use rustix::io::Errno;
 
 use super::{Service, handshake};
 use crate::{
@@ -161,19 +158,4 @@ impl Service {
         // Cut short: what there was has been forgotten.
         let _ = forget_all();
     }
-}
-
-/// Whether the thread of that number has been killed, or is gone.
-///
-/// One that cannot be looked at (it has no number in our PID namespace, or ours is not the one of `/proc`) counts as killed:
-/// then a signal cuts a wait short, which weakens the fault, where otherwise a dead process could hang.
-///
-/// A signal that kills is turned by the kernel into a `SIGKILL` pending for every thread of the process.
-pub(super) fn killed(thread: u32) -> bool {
-    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else { return true };
-    let pending = |name| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-    };
-    (pending("SigPnd:") | pending("ShdPnd:")) & 1 << (Signal::KILL.as_raw() - 1) != 0
 }

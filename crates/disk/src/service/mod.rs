@@ -229,7 +229,7 @@ impl Service {
     fn keep_time(self: &Arc<Self>) {
         sys::precise_sleep();
         let mut reply = Reply::new();
-        while let Some(ended) = self.shared.delayed.pop(answer::killed) {
+        while let Some(ended) = self.shared.delayed.pop(sys::killed) {
             match ended {
                 // Failing a request takes no time.
                 Ended::Due(request) if request.decision.error.is_some() => self.finish(request, &mut reply),

@@ -6,7 +6,7 @@ mod threads;
 mod trial;
 
 pub(crate) use mount::{mount_fuse, unmount};
-pub(crate) use threads::{block_signals, own_file_table, own_umask, precise_sleep};
+pub(crate) use threads::{block_signals, killed, own_file_table, own_umask, precise_sleep};
 pub(crate) use trial::{Step, try_mount};
 
 use rustix::io::Errno;

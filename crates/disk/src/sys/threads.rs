@@ -1,11 +1,11 @@
-//! What a thread has of its own.
+//! What a thread has of its own, and whether it lives.
 
-use std::num::NonZeroU64;
+use std::{fs, num::NonZeroU64};
 
 use rustix::{
     fs::Mode,
     io::Errno,
-    process::umask,
+    process::{Signal, umask},
     thread::{UnshareFlags, set_current_timer_slack, unshare_unsafe},
 };
 
@@ -46,4 +46,19 @@ pub(crate) fn block_signals() {
 pub(crate) fn precise_sleep() {
     // Refused, they end later.
     let _ = set_current_timer_slack(NonZeroU64::new(1_000));
+}
+
+/// Whether the thread of that number has been killed, or is gone.
+///
+/// One that cannot be looked at (it has no number in our PID namespace, or ours is not the one of `/proc`) counts as killed:
+/// then a signal cuts a wait short, which weakens the fault, where otherwise a dead process could hang.
+///
+/// A signal that kills is turned by the kernel into a `SIGKILL` pending for every thread of the process.
+pub(crate) fn killed(thread: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{thread}/status")) else { return true };
+    let pending = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    };
+    (pending("SigPnd:") | pending("ShdPnd:")) & 1 << (Signal::KILL.as_raw() - 1) != 0
 }

@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use brownout_base::random::Random;
+
 /// Everything about a tree that must be the same on both sides: by name, the kind and mode, owners, links, size, the time
 /// if it was set (long ago), and what is in it.
 pub fn picture(root: &Path) -> BTreeMap<PathBuf, String> {
@@ -42,34 +44,24 @@ pub fn picture(root: &Path) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// Numbers for a course of operations; the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        // Knuth's linear congruential generator for 64 bits; its high bits are good enough here.
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
-    }
-
-    fn name(&mut self, root: &Path) -> PathBuf {
-        let names = ["a", "b", "c", "d/a", "d/b", "d/e", "d/e/a", "d", "f"];
-        root.join(names[self.roll(names.len() as u64) as usize])
-    }
+/// One of a few names in `root`.
+fn name(random: &mut Random, root: &Path) -> PathBuf {
+    let names = ["a", "b", "c", "d/a", "d/b", "d/e", "d/e/a", "d", "f"];
+    root.join(names[random.below(names.len() as u64) as usize])
 }
 
 /// Carries out `steps` random operations in `root`; returns what each answered.
 pub fn wander(root: &Path, seed: u64, steps: usize) -> Vec<(&'static str, Result<u64, i32>)> {
-    let mut dice = Dice(seed);
+    let mut random = Random::new(seed);
     // Files that stay open while others rename, link and unlink them.
     let mut open: Vec<File> = Vec::new();
     (0..steps)
         .map(|_| {
-            let (one, two) = (dice.name(root), dice.name(root));
-            let (offset, length) = (dice.roll(200_000), dice.roll(30_000) as usize);
-            let byte = dice.roll(256) as u8;
-            let pick = dice.roll(1000) as usize;
-            let (what, result): (_, std::io::Result<u64>) = match dice.roll(16) {
+            let (one, two) = (name(&mut random, root), name(&mut random, root));
+            let (offset, length) = (random.below(200_000), random.below(30_000) as usize);
+            let byte = random.below(256) as u8;
+            let pick = random.below(1000) as usize;
+            let (what, result): (_, std::io::Result<u64>) = match random.below(16) {
                 0 | 1 => (
                     "create",
                     OpenOptions::new().read(true).write(true).create(true).truncate(byte & 1 == 0).open(&one).map(

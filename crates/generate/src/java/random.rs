@@ -33,12 +33,6 @@ impl Random {
         (self.state >> (48 - bits)) as i32
     }
 
-    /// `nextInt()`.
-    #[inline]
-    pub fn next_i32(&mut self) -> i32 {
-        self.next(32)
-    }
-
     /// `nextInt(bound)`: from 0 to below `bound`, which Java wants above 0; 0 for any other.
     pub fn next_below(&mut self, bound: i32) -> i32 {
         if bound <= 0 {
@@ -63,11 +57,6 @@ impl Random {
     pub fn next_i64(&mut self) -> i64 {
         let high = i64::from(self.next(32)) << 32;
         high.wrapping_add(i64::from(self.next(32)))
-    }
-
-    /// `nextBoolean()`.
-    pub fn next_bool(&mut self) -> bool {
-        self.next(1) != 0
     }
 
     /// `nextDouble()`: 53 bits, from 0 to below 1.

@@ -364,6 +364,7 @@ fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, 
 
 #[cfg(test)]
 mod tests {
+    use brownout_network::Loss;
     use brownout_units::Share;
 
     use super::*;
@@ -398,14 +399,15 @@ mod tests {
 
     #[test]
     fn a_share_shows_as_far_as_so_many_probes_can_tell() {
-        let flaky = |share: &str| Impairment::loss(share.parse::<Share>().unwrap());
+        let flaky =
+            |share: &str| Impairment { loss: Loss::Independent(share.parse::<Share>().unwrap()), ..Impairment::NONE };
         assert_eq!(seen(&flaky("30%"), &[], MS, 33), [Some(true)]);
         assert_eq!(seen(&flaky("30%"), &[], MS, 0), [Some(false)]);
         assert_eq!(seen(&flaky("30%"), &[], MS, 80), [Some(false)]);
         // Two of 20% each lose 36%.
         assert_eq!(seen(&flaky("20%"), &[flaky("20%")], MS, 36), [Some(true)]);
         assert_eq!(seen(&flaky("1%"), &[], MS, 1), [None]);
-        let cut = Impairment::cut(brownout_network::Cut::Drop);
+        let cut = Impairment { cut: Some(brownout_network::Cut::Drop), ..Impairment::NONE };
         assert_eq!((seen(&cut, &[], MS, 100), seen(&cut, &[], MS, 60)), (vec![Some(true)], vec![Some(false)]));
     }
 
@@ -428,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_spared_is_not_hidden_by_the_others() {
-        let flaky = Impairment::loss("30%".parse::<Share>().unwrap());
+        let flaky = Impairment { loss: Loss::Independent("30%".parse::<Share>().unwrap()), ..Impairment::NONE };
         let links: Vec<(String, String)> = (1..=6).map(|to| ("n0".to_owned(), format!("n{to}"))).collect();
         let of = |lost: [usize; 6]| {
             let arrivals = |lost: usize| {

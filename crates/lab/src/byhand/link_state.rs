@@ -279,6 +279,9 @@ mod tests {
         let jittered = Impairment { jitter: Delay::from_ms(10), ..Impairment::delay(Delay::from_ms(100)) };
         assert_eq!(words(&jittered), "SLOW 100ms ± 10ms");
         let share = "30%".parse().unwrap();
-        assert_eq!(words(&Impairment { mtu: Some(1000), ..Impairment::loss(share) }), "FLAKY 30% + MTU 1000");
+        assert_eq!(
+            words(&Impairment { mtu: Some(1000), loss: Loss::Independent(share), ..Impairment::NONE }),
+            "FLAKY 30% + MTU 1000"
+        );
     }
 }

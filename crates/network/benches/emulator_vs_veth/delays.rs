@@ -7,7 +7,7 @@ use brownout_units::Delay;
 use hdrhistogram::Histogram;
 
 use super::{
-    measure,
+    measure, sleeper,
     udp::{self, Stream},
     veth::Veth,
 };
@@ -26,13 +26,15 @@ const RATES: [u32; 3] = [1_000, 10_000, 100_000];
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 
 /// A row per delay and rate: each packet's release error, by the emulator's own count, and what it took beyond the delay
-/// from the sender to the receiving kernel's stamp; the same on the kernel's path, delayed by netem where there is one.
+/// from the sender to the receiving kernel's stamp; the same on the kernel's path, delayed by netem where there is one;
+/// and how late a thread ran that only slept, as urgently and as often as the emulator has to wake.
 pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
     println!("\nhow late, µs: p50 / p99 / p99.9 of 60-byte UDP packets");
     let [own, ours, theirs] = ["emulator: release error", "emulator: one way − delay", "veth + netem: one way − delay"];
-    println!("{:>8}  {:>8}  {own:>26}  {ours:>28}  {theirs:>28}  missing", "delay", "packets/s");
+    let only = "a thread that only sleeps";
+    println!("{:>8}  {:>8}  {own:>26}  {only:>26}  {ours:>28}  {theirs:>28}  missing", "delay", "packets/s");
     let netem = veth.netem(Duration::from_millis(1));
-    let mut p99s = Vec::new();
+    let (mut p99s, mut beside_sleeping) = (Vec::new(), Vec::new());
     for delay in std::iter::once(None).chain(DELAYS.map(Some)) {
         let asked: Delay = delay.unwrap_or("0ms").parse().expect("a delay");
         for rate in RATES {
@@ -44,8 +46,10 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
             let stream = udp::stream(emulator, rate, lasts, asked.duration());
             let counters = emulator.control().take_counters().expect("the emulator runs");
             let release = &counters[0].release_error;
-            if delay.is_some() {
-                p99s.push(release.value_at_quantile(0.99) as f64 / 1e3);
+            let sleeping = delay.map(|_| sleeper::lateness(udp::apart(rate), lasts, emulator.realtime()));
+            if let Some(sleeping) = &sleeping {
+                p99s.push(p99_us(release));
+                beside_sleeping.push((rate, p99_us(release) / p99_us(sleeping)));
             }
             let beside = match (delay, &netem) {
                 (Some(_), Err(_)) => "–".to_owned(),
@@ -59,8 +63,9 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
                 }
             };
             let release = if delay.is_some() { quantiles(release) } else { "–".to_owned() };
+            let sleeping = sleeping.as_ref().map_or("–".to_owned(), quantiles);
             println!(
-                "{:>8}  {rate:>8}  {release:>26}  {:>28}  {beside:>28}  {:.2} %",
+                "{:>8}  {rate:>8}  {release:>26}  {sleeping:>26}  {:>28}  {beside:>28}  {:.2} %",
                 delay.unwrap_or("none"),
                 quantiles(&stream.beyond),
                 stream.lost_share() * 100.0
@@ -77,6 +82,11 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
         verdict(kept == p99s.len()),
         p99s.len()
     );
+    for rate in RATES {
+        let ratios = beside_sleeping.iter().filter(|(of, _)| *of == rate).map(|(_, ratio)| format!("{ratio:.1}"));
+        let ratios = ratios.collect::<Vec<_>>().join(", ");
+        println!("that p99 ÷ the p99 of a thread that only sleeps, at {rate}/s by delay: {ratios}");
+    }
 }
 
 /// Raises the rate of 60-byte packets until more than one in a thousand is missing or the generator is at its end.
@@ -125,6 +135,10 @@ pub fn idle(time: Duration) {
 
 fn verdict(met: bool) -> &'static str {
     if met { "met" } else { "missed" }
+}
+
+fn p99_us(histogram: &Histogram<u64>) -> f64 {
+    histogram.value_at_quantile(0.99) as f64 / 1e3
 }
 
 /// In µs.

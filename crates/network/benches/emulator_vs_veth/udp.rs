@@ -24,6 +24,8 @@ const SIZE: usize = 32;
 const BATCH: usize = 64;
 /// What the receiving socket may hold: half a million datagrams.
 const RECEIVE_BUFFER: libc::c_int = 256 << 20;
+/// Datagrams that are due within this go together.
+const SLOT: Duration = Duration::from_micros(100);
 /// Generator and sink are urgent, below all of the emulator; else this would measure them.
 const FIFO_PRIORITY: u8 = 10;
 
@@ -49,6 +51,11 @@ impl Stream {
     pub fn lost_share(&self) -> f64 {
         1.0 - self.received as f64 / self.sent.max(1) as f64
     }
+}
+
+/// The time between the departures of a stream of this rate.
+pub fn apart(rate: u32) -> Duration {
+    (Duration::from_secs(1) / rate).max(SLOT)
 }
 
 /// Sends `rate` datagrams a second from host 0 to host 1, in time slots of 100 µs, and waits until all must have arrived,
@@ -90,7 +97,7 @@ fn generate(socket: &UdpSocket, rate: u32, lasts: Duration) -> (u64, Duration) {
         if batch == 0 {
             // The next is due then; several of the next slot go together.
             let next = Duration::from_secs_f64((sent + 1) as f64 / f64::from(rate));
-            thread::sleep((next.saturating_sub(since)).max(Duration::from_micros(100)));
+            thread::sleep((next.saturating_sub(since)).max(SLOT));
             continue;
         }
         let now = realtime_ns().to_ne_bytes();

@@ -186,7 +186,10 @@ mod tests {
     }
 
     fn limit(queue: QueueLimit, overhead_bytes: i32) -> Impairment {
-        Impairment::rate(RateLimit { rate: "10mbit".parse().unwrap(), queue, overhead_bytes })
+        Impairment {
+            rate: Some(RateLimit { rate: "10mbit".parse().unwrap(), queue, overhead_bytes }),
+            ..Impairment::NONE
+        }
     }
 
     #[test]
@@ -244,13 +247,13 @@ mod tests {
             Impairment { jitter: Delay::from_ms(16), distribution: Distribution::Pareto, ..delay },
             Impairment { distribution: Distribution::ParetoNormal, delay_correlation: share("99%"), ..delay },
             Impairment { reorder: Reorder { share: Share::ALL, correlation: share("50%"), gap: 2 }, ..delay },
-            Impairment::loss(Share::ALL),
+            Impairment { loss: Loss::Independent(Share::ALL), ..Impairment::NONE },
             gilbert_elliott("1%", "10%"),
             markov(["1%", "99%", "0%", "100%", "0%"]),
             markov(["0%", "100%", "0%", "100%", "5%"]),
             Impairment { mtu: Some(1_280), ..limit(QueueLimit::Bytes(Bytes(1_538)), 38) },
             limit(QueueLimit::Time(Delay::ZERO), -20),
-            Impairment::cut(super::super::Cut::Drop),
+            Impairment { cut: Some(super::super::Cut::Drop), ..Impairment::NONE },
         ] {
             assert_eq!(impairment.check(), Ok(()), "{impairment}");
         }

@@ -74,21 +74,6 @@ impl Impairment {
         Impairment { delay, ..Impairment::NONE }
     }
 
-    /// Only independent loss.
-    pub const fn loss(share: Share) -> Self {
-        Impairment { loss: Loss::Independent(share), ..Impairment::NONE }
-    }
-
-    /// Only a rate.
-    pub const fn rate(limit: RateLimit) -> Self {
-        Impairment { rate: Some(limit), ..Impairment::NONE }
-    }
-
-    /// Nothing passes.
-    pub const fn cut(cut: Cut) -> Self {
-        Impairment { cut: Some(cut), ..Impairment::NONE }
-    }
-
     /// The longest that a packet takes from leaving the queue of `rate` to leaving the link, in nanoseconds.
     pub(crate) fn longest_flight_ns(&self) -> u64 {
         let above = self.jitter.ns() as f64 * self.distribution.most();

@@ -190,13 +190,17 @@ struct Build<'a> {
 impl Build<'_> {
     /// VXLAN on the interface `carrier` of each host, which has the address `below` there.
     fn vxlan(&self, carrier: &str, mtu: u16, below: impl Fn(&Host) -> Ipv4Addr + Sync) -> Result<(), NetworkError> {
-        let place = |host: &Host| vxlan::Place { inside: host.service(), below: below(host) };
-        let places: Vec<vxlan::Place> = self.hosts.iter().map(place).collect();
+        let endpoint = |host: &Host| vxlan::Endpoint { inside: host.service(), below: below(host) };
+        let endpoints: Vec<vxlan::Endpoint> = self.hosts.iter().map(endpoint).collect();
         for (number, host) in self.hosts.iter().enumerate() {
-            let others: Vec<vxlan::Place> =
-                places.iter().enumerate().filter(|(other, _)| *other != number).map(|(_, place)| *place).collect();
+            let others: Vec<vxlan::Endpoint> = endpoints
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number)
+                .map(|(_, endpoint)| *endpoint)
+                .collect();
             let index = self.inside(host, "make its VXLAN interface", || {
-                vxlan::make(VXLAN, carrier, mtu, places[number], &others)
+                vxlan::make(VXLAN, carrier, mtu, endpoints[number], &others)
             })?;
             self.finish(number, index)?;
         }

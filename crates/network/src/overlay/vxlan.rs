@@ -12,7 +12,7 @@ const ID: u32 = 42;
 
 /// A host, as the others find it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Endpoint {
     /// Its address inside.
     pub(super) inside: Ipv4Addr,
     /// Its address on the network that carries the VXLAN.
@@ -21,7 +21,7 @@ pub(super) struct Place {
 
 /// Makes the interface `name` of the host at `own` in the calling thread's namespace, over the interface `carrier`, and
 /// answers with its number. It has no address yet, and is not up.
-pub(super) fn make(name: &str, carrier: &str, mtu: u16, own: Place, others: &[Place]) -> io::Result<u32> {
+pub(super) fn make(name: &str, carrier: &str, mtu: u16, own: Endpoint, others: &[Endpoint]) -> io::Result<u32> {
     let link = sys::interface_index(carrier)?;
     let hardware = hardware_of(own.inside);
     sys::add_vxlan(&Vxlan { name, id: ID, link, local: own.below, port: PORT, hardware, mtu })?;
@@ -39,7 +39,7 @@ pub(super) fn make(name: &str, carrier: &str, mtu: u16, own: Place, others: &[Pl
 /// # Errors
 /// The kernel's, where it has no such driver, or the caller may not make namespaces.
 pub fn try_vxlan() -> io::Result<()> {
-    let own = Place { inside: Ipv4Addr::new(10, 78, 0, 1), below: Ipv4Addr::LOCALHOST };
+    let own = Endpoint { inside: Ipv4Addr::new(10, 78, 0, 1), below: Ipv4Addr::LOCALHOST };
     thread::scope(|scope| {
         // The caller's own namespace is not touched.
         let work = || sys::unshare_network().and_then(|()| make("vxlan0", "lo", 1_450, own, &[]).map(drop));

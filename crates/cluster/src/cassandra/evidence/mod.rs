@@ -25,8 +25,7 @@ use self::{
     system_log::{RESOLUTION_NS, Told, What},
 };
 use crate::{
-    database::{Looker, Member},
-    evidence::Shown,
+    database::{Looker, Member, Shown},
     follow::Follower,
     jmx::Client,
 };

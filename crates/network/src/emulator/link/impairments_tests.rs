@@ -47,7 +47,10 @@ fn delay(ms: u64) -> Impairment {
 
 fn rate(text: &str) -> Impairment {
     let queue = QueueLimit::Time(Delay::from_secs(3_600));
-    Impairment::rate(RateLimit { rate: text.parse::<BitRate>().unwrap(), queue, overhead_bytes: 0 })
+    Impairment {
+        rate: Some(RateLimit { rate: text.parse::<BitRate>().unwrap(), queue, overhead_bytes: 0 }),
+        ..Impairment::NONE
+    }
 }
 
 /// All kinds at once.
@@ -112,7 +115,7 @@ fn the_same_impairments_have_the_same_fates_and_gso_packets_draw_like_single_one
 
 #[test]
 fn two_impairments_of_one_kind_draw_independently_and_a_later_one_anew() {
-    let lossy = Impairment::loss(share("20%"));
+    let lossy = Impairment { loss: Loss::Independent(share("20%")), ..Impairment::NONE };
     let mut road = road(7, &[lossy]);
     let lost = |road: &mut Road| fates(road, 200).iter().map(|f| f.end.is_some()).collect::<Vec<_>>();
     let first = lost(&mut road);
@@ -123,7 +126,7 @@ fn two_impairments_of_one_kind_draw_independently_and_a_later_one_anew() {
 
 #[test]
 fn one_kind_does_not_change_the_draws_of_another() {
-    let lossy = Impairment::loss(share("20%"));
+    let lossy = Impairment { loss: Loss::Independent(share("20%")), ..Impairment::NONE };
     let lost = |asked| fates(&mut road(7, &[asked]), 1_000).iter().map(|f| f.end.is_some()).collect::<Vec<_>>();
     assert_eq!(
         lost(lossy),
@@ -171,10 +174,10 @@ fn amending_keeps_what_an_impairment_remembers() {
     road.impairments.amend(0, bad("0%", "0%"));
     assert!(fates(&mut road, 3).iter().all(|fate| fate.end == Some(End::Lost)), "still in the bad state");
     // A kind that was amended away and back goes on with its random numbers.
-    let mut twice = self::road(1, &[Impairment::loss(share("50%"))]);
+    let mut twice = self::road(1, &[Impairment { loss: Loss::Independent(share("50%")), ..Impairment::NONE }]);
     let before = fates(&mut twice, 64);
     twice.impairments.amend(0, Impairment::NONE);
-    twice.impairments.amend(0, Impairment::loss(share("50%")));
+    twice.impairments.amend(0, Impairment { loss: Loss::Independent(share("50%")), ..Impairment::NONE });
     assert_ne!(fates(&mut twice, 64), before);
 }
 

@@ -197,6 +197,8 @@ impl Eq for Earliest {}
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
     use crate::emulator::packet::buffers::Pool;
 
@@ -300,11 +302,8 @@ mod tests {
 
     #[test]
     fn frames_that_were_in_order_are_after_any_change() {
-        let mut random = 7u64;
-        let mut next = |below: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (random >> 33) % below
-        };
+        let mut random = Random::new(7);
+        let mut next = |below| random.below(below);
         for turn in 0..1_000 {
             let jitter = [5, 100][turn % 2];
             let (mut queue, mut pool) = (Queue::default(), Pool::default());

@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_depends_on_seed_link_layer_and_stage_and_on_nothing_else() {
+    fn a_stream_depends_on_seed_link_impairment_and_stage_and_on_nothing_else() {
         let drawn = first(7, link(0, 1), 0, 0);
         assert_eq!(drawn, first(7, link(0, 1), 0, 0));
         for other in [

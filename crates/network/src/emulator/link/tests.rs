@@ -13,7 +13,10 @@ const MS: u64 = 1_000_000;
 
 fn limit(rate: &str, overhead_bytes: i32) -> Impairment {
     let queue = QueueLimit::Time(Delay::from_secs(3_600));
-    Impairment::rate(RateLimit { rate: rate.parse::<BitRate>().unwrap(), queue, overhead_bytes })
+    Impairment {
+        rate: Some(RateLimit { rate: rate.parse::<BitRate>().unwrap(), queue, overhead_bytes }),
+        ..Impairment::NONE
+    }
 }
 
 fn rate(rate: &str) -> Impairment {
@@ -183,7 +186,7 @@ fn the_longest_hold_counts_the_queue_and_the_tail_of_the_jitter() {
     let [of_time, of_bytes] =
         [QueueLimit::Time(Delay::from_ms(50)), QueueLimit::Bytes(brownout_units::Bytes(100_000))].map(limit);
     assert_eq!(ms(&[Impairment { rate: Some(of_time), ..delay }]), 12 + 50 + 65);
-    assert_eq!(ms(&[delay, Impairment::rate(of_bytes)]), 12 + 100 + 65);
+    assert_eq!(ms(&[delay, Impairment { rate: Some(of_bytes), ..Impairment::NONE }]), 12 + 100 + 65);
     // Of several rates the least counts, with its queue.
-    assert_eq!(ms(&[delay, Impairment::rate(of_bytes), rate("1gbit")]), 12 + 100 + 65);
+    assert_eq!(ms(&[delay, Impairment { rate: Some(of_bytes), ..Impairment::NONE }, rate("1gbit")]), 12 + 100 + 65);
 }

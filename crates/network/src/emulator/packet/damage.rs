@@ -54,7 +54,7 @@ mod tests {
             _ => [&[0x60, 0, 0, 0, 0, length as u8, protocol, 64][..], &[0xFD; 32]].concat(),
         };
         let start = packet.len();
-        packet.extend((0..length).map(|n| n as u8 * 7));
+        packet.extend((0..length).map(|n| (n as u8).wrapping_mul(7)));
         if protocol == UDP {
             checksum::put(&mut packet, start + 4, length as u16);
         }

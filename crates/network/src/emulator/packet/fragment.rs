@@ -15,13 +15,13 @@ pub(in crate::emulator) fn is_allowed(packet: &[u8]) -> bool {
     packet.len() >= 20 && packet[0] >> 4 == 4 && flags(packet) & DONT_FRAGMENT == 0
 }
 
-/// Cuts `packet` into fragments of at most `mtu` bytes, each written into what `room` gives for its length, and put into
-/// `fragments`, which is empty. False if it cannot be cut: its header is malformed, or leaves no room for eight bytes.
+/// Cuts `packet` into fragments of at most `mtu` bytes, each written into what `room` gives for its length, and given
+/// to `done`. False if it cannot be cut: its header is malformed, or leaves no room for eight bytes.
 pub(in crate::emulator) fn cut<Room: AsMut<[u8]>>(
     packet: &[u8],
     mtu: usize,
     mut room: impl FnMut(usize) -> Room,
-    fragments: &mut Vec<Room>,
+    mut done: impl FnMut(Room),
 ) -> bool {
     let header = usize::from(packet.first().unwrap_or(&0) & 0xF) * 4;
     let (Some(payload), most) = (packet.get(header..), mtu.saturating_sub(header) / 8 * 8) else { return false };
@@ -45,7 +45,7 @@ pub(in crate::emulator) fn cut<Room: AsMut<[u8]>>(
         put(bytes, 2, (header + part.len()) as u16);
         put(bytes, 6, more | (first + n * most / 8) as u16);
         seal_ipv4(&mut bytes[..header]);
-        fragments.push(fragment);
+        done(fragment);
     }
     true
 }
@@ -92,7 +92,7 @@ mod tests {
 
     fn fragments(packet: &[u8], mtu: usize) -> Vec<Vec<u8>> {
         let mut fragments = Vec::new();
-        assert!(cut(packet, mtu, |length| vec![0; length], &mut fragments));
+        assert!(cut(packet, mtu, |length| vec![0; length], |fragment| fragments.push(fragment)));
         fragments
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert!(!is_allowed(&packet(&[], DONT_FRAGMENT, 8)));
         assert!(!is_allowed(&[0x60; 40]));
         assert!(!is_allowed(&[0x45; 4]));
-        let refused = |packet: &[u8], mtu| !cut(packet, mtu, |length| vec![0; length], &mut Vec::new());
+        let refused = |packet: &[u8], mtu| !cut(packet, mtu, |length| vec![0; length], drop);
         assert!(refused(&packet(&[], 0, 100), 27));
         assert!(refused(&[], 576));
         assert!(refused(&[0x4F; 30], 576));

@@ -7,13 +7,17 @@ use std::{
 
 use brownout_base::{HostId, Link, clock::monotonic_ns};
 
-use super::{agenda::Agenda, memory::Limits};
+use super::{
+    agenda::Agenda,
+    entrance::{Entrance, single},
+    memory::Limits,
+};
 use crate::{
     counters::LinkCounters,
     emulator::{
         link::{End, Fate, LinkChange, LinkState, QueuedFrame, Times, memory_of},
         packet::{
-            buffers::{Buffer, Pool, Whole},
+            buffers::{Buffer, Pool},
             damage, frame,
             frame::Shape,
             slicer,
@@ -34,17 +38,17 @@ const RELEASE_BATCH: usize = 128;
 
 /// Hosts, links between them, and what is on its way.
 pub(in crate::emulator) struct Engine {
-    pub(in crate::emulator) tuns: Vec<Tun>,
+    tuns: Vec<Tun>,
     routes: Routes,
-    pub(in crate::emulator) links: Vec<LinkState>,
-    pub(in crate::emulator) counters: Vec<LinkCounters>,
+    links: Vec<LinkState>,
+    counters: Vec<LinkCounters>,
     agenda: Agenda,
-    pub(in crate::emulator) pool: Pool,
+    pool: Pool,
     /// The frame that was read last.
     frame: Buffer,
     fates: Vec<Fate>,
-    /// Room for the fragments of a packet.
-    pub(in crate::emulator) fragments: Vec<Whole>,
+    /// Room for what may enter a link of a frame that may not.
+    packets: Vec<Buffer>,
     unroutable: Vec<u64>,
     limits: Limits,
     /// Memory that all frames take which are held, in bytes.
@@ -104,7 +108,7 @@ impl Engine {
             frame: pool.take(frame::LONGEST),
             pool,
             fates: Vec::new(),
-            fragments: Vec::new(),
+            packets: Vec::new(),
             limits,
             memory: 0,
             looked_ns: 0,
@@ -192,7 +196,7 @@ impl Engine {
     fn carry_singly(&mut self, link: usize, shape: &Shape, arrival_ns: u64) {
         let frame = std::mem::take(&mut self.frame);
         for n in 0..shape.packets {
-            let mut packet = self.single(&frame, shape, n);
+            let mut packet = single(&mut self.pool, &frame, shape, n);
             let shape = Shape::of(&packet);
             let state = &self.links[link];
             if state.is_clear() {
@@ -208,9 +212,26 @@ impl Engine {
         self.agenda.set(link, self.links[link].next_release_ns());
     }
 
+    /// Takes what may enter of a frame into a link. `frame` keeps its room, but not its content.
+    fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+        let state = &mut self.links[link];
+        let sender = &self.tuns[state.from];
+        let mut entrance = Entrance { link: state, counters: &mut self.counters[link], pool: &mut self.pool, sender };
+        let mut packets = std::mem::take(&mut self.packets);
+        if entrance.is_open(frame, shape, arrival_ns, &mut packets) {
+            self.admit(link, frame, shape, arrival_ns);
+        }
+        for mut packet in packets.drain(..) {
+            let shape = Shape::of(&packet);
+            self.admit(link, &mut packet, &shape, arrival_ns);
+            self.pool.give(packet);
+        }
+        self.packets = packets;
+    }
+
     /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
     /// afterwards is no longer of use, but it has as much room as before.
-    pub(in crate::emulator) fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
         if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
             self.counters[link].dropped_memory += u64::from(shape.packets);

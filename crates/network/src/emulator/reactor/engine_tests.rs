@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brownout_base::random::Random;
 use brownout_units::Delay;
 
 use super::*;
@@ -131,8 +132,12 @@ fn what_the_emulator_has_no_memory_for_is_no_drop_of_the_model() {
     engine.limits = Limits { of_link: 1 << 20, of_all: 8 << 20 };
     let limit = |queue| RateLimit { rate: "1kbit".parse().unwrap(), queue, overhead_bytes: 0 };
     let hour = QueueLimit::Time(Delay::from_secs(1_000_000));
-    engine.add(1, &[0], Impairment::rate(limit(QueueLimit::Bytes(brownout_units::Bytes(10_000)))));
-    engine.add(2, &[1], Impairment::rate(limit(hour)));
+    engine.add(
+        1,
+        &[0],
+        Impairment { rate: Some(limit(QueueLimit::Bytes(brownout_units::Bytes(10_000)))), ..Impairment::NONE },
+    );
+    engine.add(2, &[1], Impairment { rate: Some(limit(hour)), ..Impairment::NONE });
     for n in 0..2_000 {
         engine.take(0, &udp(1, 1_000, 0), n);
         engine.take(1, &udp(0, 1_000, 0), n);
@@ -199,12 +204,9 @@ fn take_broken_frames(frames: u64) {
     };
     engine.add(1, &links, all);
     engine.add(2, &[2, 3], Impairment { mtu: Some(600), ..Impairment::NONE });
-    engine.add(3, &[4, 5], Impairment::cut(Cut::Reject));
-    let mut random = 20_111u64;
-    let mut next = |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) as usize % below.max(1)
-    };
+    engine.add(3, &[4, 5], Impairment { cut: Some(Cut::Reject), ..Impairment::NONE });
+    let mut random = Random::new(20_111);
+    let mut next = |below: usize| random.below(below as u64) as usize;
     let sizes = [0, 1, 7, 30, 99, 700, 1_448, 65_535];
     for n in 0..frames {
         let (from, to) = (next(3) as u16, next(3) as u8);

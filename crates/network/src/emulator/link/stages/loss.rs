@@ -182,7 +182,7 @@ mod tests {
         // With p = 0 nothing would get there; only memory of it can lose anything.
         stage.asked = Impairment { loss: gilbert_elliott("0%", "0%", "100%", "0%"), ..Impairment::NONE };
         assert_eq!(lost(&mut stage), 1_000);
-        stage.asked = Impairment::loss(share("0%"));
+        stage.asked = Impairment { loss: impairment::Loss::Independent(share("0%")), ..Impairment::NONE };
         assert_eq!(lost(&mut stage), 0);
         stage.asked = Impairment { loss: gilbert_elliott("0%", "0%", "100%", "0%"), ..Impairment::NONE };
         assert_eq!(lost(&mut stage), 0);
