@@ -10,6 +10,12 @@ const NAMED_SHARE: f64 = 0.01;
 /// … and so many of them at most.
 const NAMED: usize = 5;
 
+/// How long somebody waited for a processor from one reading to the next: a row of the record, ns. What is not known has
+/// none: nobody may take it for "did not wait".
+pub fn waiting(subject: &str, before_ns: Option<u64>, now_ns: Option<u64>) -> Option<(String, u64)> {
+    Some((subject.to_owned(), now_ns?.saturating_sub(before_ns?)))
+}
+
 /// Looks at who competes, from interval to interval.
 pub struct Competition {
     programs: Programs,
@@ -58,7 +64,8 @@ impl Competition {
         Ok(rows)
     }
 
-    /// How long the threads of each node waited since the last look. A node that is not there did not.
+    /// How long the threads of each node waited since the last look. Of a node that is not there, or of which the kernel
+    /// does not tell, there is no row.
     fn waited(&mut self, cluster: &Cluster) -> Vec<(String, u64)> {
         let nodes = cluster.nodes().iter().filter(|node| node.alive());
         let waited = nodes.filter_map(|node| {
@@ -66,5 +73,21 @@ impl Competition {
             Some((format!("waited:{}", node.name), waits.read(node.pid())?))
         });
         waited.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_that_is_not_known_has_no_row() {
+        let row = |ns: u64| Some(("load-waited".to_owned(), ns));
+        assert_eq!(waiting("load-waited", Some(5), Some(12)), row(7));
+        // A thread that ended took its count with it.
+        assert_eq!(waiting("load-waited", Some(12), Some(5)), row(0));
+        for (before, now) in [(None, Some(12)), (Some(5), None), (None, None)] {
+            assert_eq!(waiting("load-waited", before, now), None);
+        }
     }
 }

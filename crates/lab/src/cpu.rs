@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, io};
 
-use brownout_machine::{Processors, Thread, Usage, is_bound_to, threads};
+use brownout_machine::{Processors, Thread, Usage, is_bound_to, threads, waits_are_counted};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time used since the machine or the process began, or since the first look, ns.
@@ -16,8 +16,9 @@ pub struct CpuTimes {
     pub emulator: u64,
     /// Of the thread of an overlay.
     pub overlay: u64,
-    /// How long the load's threads could have run and did not: answers waited, and look like the database's time.
-    pub load_waited: u64,
+    /// How long the load's threads could have run and did not: answers waited, and look like the database's time. None:
+    /// the kernel does not tell.
+    pub load_waited: Option<u64>,
 }
 
 /// Reads them, from look to look.
@@ -51,6 +52,7 @@ impl CpuClock {
         let cpus = self.processors.cpus();
         let is_own = |thread: &Thread| self.own.is_none() || is_bound_to(thread.tid, cpus);
         let mut ran = HashMap::new();
+        let mut load_waited = 0;
         for thread in threads("self").filter(is_own) {
             ran.insert(thread.tid, thread.ran_ns);
             let Ok(name) = fs::read_to_string(format!("/proc/self/task/{}/comm", thread.tid)) else { continue };
@@ -59,9 +61,10 @@ impl CpuClock {
             } else if name.starts_with("wireguard") {
                 times.overlay += thread.ran_ns;
             } else if name.starts_with("load-") {
-                times.load_waited += thread.waited_ns;
+                load_waited += thread.waited_ns;
             }
         }
+        times.load_waited = waits_are_counted().then_some(load_waited);
         times.instrument = match &mut self.own {
             Some(own) => own.add(ran),
             None => process_ns(),

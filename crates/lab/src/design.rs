@@ -4,19 +4,15 @@
 //! seed: what changes in the course of a run hits all of them alike, and what a block's trials have in common cancels out. Cells
 //! that differ in nothing but their faults share the trials without a fault.
 
-use std::time::Duration;
-
 use brownout_base::random::derive;
-use brownout_record::{Arm, CellRow, DesignDescription, FactorDescription};
+use brownout_record::{Arm, CellRow};
 use brownout_units::Share;
 use brownout_yaml::Node;
 
 use crate::{
     experiment::{ClusterSection, FileError, Search, Source, Variation},
     faults::Needs,
-    labs::Labs,
     plan::{Layout, Plan},
-    planner::{Expected, Planner},
 };
 
 /// An experiment, cell by cell.
@@ -285,32 +281,6 @@ impl Design {
     /// The cluster of every cell.
     pub fn clusters(&self) -> Vec<&ClusterSection> {
         self.cells.iter().map(|cell| &cell.plan.layout.cluster).collect()
-    }
-
-    /// How long all trials take, about, of a search at most; without provisioning and without those that are repeated. By
-    /// these labs; none: by one.
-    pub fn expected_duration(&self, labs: Option<&Labs>) -> Duration {
-        let shared = |expected: Expected| expected.shared_by(|parallel| labs.map_or(1, |labs| labs.at_once(parallel)));
-        Planner::new(self).expected(self).into_values().map(shared).sum()
-    }
-
-    /// The design as the record keeps it, by so many labs at once; `only` is the number of the one trial that is to be run.
-    pub fn description(&self, only: Option<u32>, labs: u32) -> DesignDescription {
-        let factor = |factor: &crate::experiment::Factor| FactorDescription {
-            name: factor.name.clone(),
-            levels: factor.levels.iter().map(|level| level.name.clone()).collect(),
-        };
-        DesignDescription {
-            factors: self.variation.factors.iter().map(factor).collect(),
-            blocks: self.blocks,
-            without_fault: self.without_fault,
-            attempts: self.attempts,
-            trials: Planner::new(self).most_trials() as u32,
-            only,
-            labs,
-            margin: Some(self.margin.fraction()),
-            search: self.search.as_ref().map(|search| search.description.clone()),
-        }
     }
 
     /// The cells as the record keeps them; `database` names the database of each cluster.

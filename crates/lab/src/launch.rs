@@ -6,12 +6,14 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use brownout_record::wait_for_readers;
+
 use crate::{
     LabError, byhand,
     design::Design,
     experiment::Source,
     ground::{self, Interrupts, Walls},
-    labs::{Labs, Room},
+    labs::{self, Room},
     machine,
     progress::Progress,
     provided::Found,
@@ -62,14 +64,19 @@ pub fn launch(
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
     design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
-    let labs = Labs::of(design, &Room::of_this_machine(&options.out), options.labs)?;
+    let labs = labs::of(design, &Room::of_this_machine(&options.out), options.labs)?;
     labs.warning().iter().for_each(|warning| progress.note(&format!("WARNING: {warning}")));
     let found = Found::find(&design.clusters(), source.file(), interrupts, progress)?;
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let directory = match &options.resumes {
         None => RunDirectory::create(&options.out, &design.first().name, started_unix_ms, options.keep)?,
-        Some(directory) => RunDirectory::open(directory, options.keep)?,
+        Some(directory) => {
+            let directory = RunDirectory::open(directory, options.keep)?;
+            // Inside of the lab nobody could say who reads.
+            wait_for_readers(&directory.path().join("run.db"))?;
+            directory
+        }
     };
     let request = Request::Run(Box::new(RunRequest {
         file: source.file().to_owned(),

@@ -23,6 +23,7 @@ mod host_failures;
 pub mod hosts;
 pub mod labs;
 mod launch;
+mod live;
 pub mod machine;
 mod made;
 mod observer;

@@ -3,6 +3,7 @@
 mod check;
 mod faults;
 mod overlays;
+mod waiting;
 
 use std::{
     fs, io,
@@ -18,8 +19,10 @@ use brownout_cluster::{
     cassandra::{self, maven, tarball},
     java, memory_needed,
 };
-use brownout_machine::{Processors, available_memory};
+use brownout_load::histogram;
+use brownout_machine::{Processors, available_memory, waits_are_counted};
 use brownout_network::overlay::Overlay;
+use brownout_record::percentile;
 use brownout_units::{Bytes, Delay, format_ns};
 use rustix::thread::set_current_timer_slack;
 
@@ -38,6 +41,7 @@ pub(crate) const DISK_NEEDED: u64 = 1 << 30;
 pub fn examine(runs: &Path) -> Vec<Check> {
     let mut checks = vec![kernel(), processors(), clock_source(), privilege(), tun()];
     checks.push(timer());
+    checks.push(waiting::check(waits_are_counted()));
     checks.extend(lab());
     checks.push(overlays::openvpn(CheckState::Limited));
     checks.extend(faults::checks());
@@ -204,22 +208,21 @@ fn timer() -> Check {
     const SLEEPS: usize = 300;
     // Where it is refused, the sleeps show the default slack.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let mut late: Vec<u64> = (0..SLEEPS)
-        .map(|_| {
-            let due = Instant::now() + Duration::from_millis(1);
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX)
-        })
-        .collect();
+    let mut late = histogram();
+    for _ in 0..SLEEPS {
+        let due = Instant::now() + Duration::from_millis(1);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        // It grows as it needs to, so recording cannot fail.
+        let _ = late.record(u64::try_from(due.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    }
     let _ = set_current_timer_slack(None);
-    late.sort_unstable();
-    let at = |share: f64| late[((SLEEPS - 1) as f64 * share) as usize] as f64;
+    let at = |percent| percentile(&late, percent) as f64;
     let found = format!(
         "sleeps of 1ms overrun by {} (p50), {} (p99), in default scheduling",
-        format_ns(at(0.5)),
-        format_ns(at(0.99))
+        format_ns(at(50.0)),
+        format_ns(at(99.0))
     );
-    if at(0.99) > 10e6 {
+    if at(99.0) > 10e6 {
         return Check::not(
             CheckState::Limited,
             "timer",
@@ -230,8 +233,7 @@ fn timer() -> Check {
     Check::good("timer", found)
 }
 
-/// A lab of two hosts, built and measured.
-/// A small lab, and what can be in it.
+/// A lab of two hosts, built and measured, and what can be in it.
 fn lab() -> Vec<Check> {
     let asked = selftest::DELAY;
     match selftest::run() {

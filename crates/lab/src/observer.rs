@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs::File, io};
 
 use brownout_cluster::Cluster;
-use brownout_load::{Bucket, Engine, Histogram, Live, Outcome};
-use brownout_machine::{Processors, threads};
+use brownout_load::{Bucket, Engine, Live};
+use brownout_machine::{Processors, threads, waits_are_counted};
 use brownout_network::{Host, LinkControl, Network};
 use brownout_probe::{ProbeSample as Probe, Probes};
 use brownout_record::{
@@ -14,10 +14,10 @@ use brownout_stress::output::write_bucket;
 
 use crate::{
     LabError,
-    competition::{Competition, Own},
+    competition::{Competition, Own, waiting},
     cpu::{CpuClock, CpuTimes},
     evidence::DatabaseEvidence,
-    host_failures,
+    host_failures, live,
     plan::INTERVAL_NS,
     progress::OperationTick,
     silence::{SILENT_NS, Silence, Told},
@@ -56,7 +56,7 @@ pub struct Observer<'a> {
     last_nodes: BTreeMap<String, u64>,
     last_load: u64,
     last_overlay: u64,
-    last_waited: u64,
+    last_waited: Option<u64>,
     dead: Vec<String>,
     /// Who answers, of a cluster that is not ours: the ends of its processes are not seen here.
     silence: Option<Silence>,
@@ -137,7 +137,7 @@ impl<'a> Observer<'a> {
             last_nodes: BTreeMap::new(),
             last_load: 0,
             last_overlay: 0,
-            last_waited: network.waited_ns().unwrap_or(0),
+            last_waited: emulator_waited(network),
             dead: Vec::new(),
             silence,
             dropped: 0,
@@ -195,7 +195,7 @@ impl<'a> Observer<'a> {
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
         self.evidence.record(self.recorder, self.trial)?;
         host_failures::record(self.recorder, self.trial, &host_failures::take(self.network))?;
-        let operations = by_operation(&buckets, now_ns);
+        let operations = live::by_operation(&buckets, now_ns);
         Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
     }
 
@@ -285,7 +285,7 @@ impl<'a> Observer<'a> {
         let probes = self.probe_rows(self.probes.drain());
         let above = self.overlay_rows();
         // Packets that wait for the emulator to read them are in none of its own counters.
-        let waited = self.network.waited_ns().unwrap_or(0);
+        let waited = emulator_waited(self.network);
         let machine = cpu.machine.since(&self.last.machine);
         // An overlay's thread is a part of this process, its processes are not: they are Brownout's all the same.
         let processes = self.overlay_processes_ns();
@@ -300,9 +300,9 @@ impl<'a> Observer<'a> {
             ("emulator".to_owned(), cpu.emulator.saturating_sub(self.last.emulator)),
             ("overlay".to_owned(), overlay),
             ("load".to_owned(), load_cpu.saturating_sub(self.last_load)),
-            ("emulator-waited".to_owned(), waited.saturating_sub(self.last_waited)),
-            ("load-waited".to_owned(), cpu.load_waited.saturating_sub(self.last.load_waited)),
         ];
+        subjects.extend(waiting("emulator-waited", self.last_waited, waited));
+        subjects.extend(waiting("load-waited", self.last.load_waited, cpu.load_waited));
         let instrument = cpu.instrument.saturating_sub(self.last.instrument) + by_processes;
         let mut lab = instrument + machine.interrupts_ns;
         subjects.push(("instrument".to_owned(), instrument));
@@ -501,32 +501,13 @@ impl<'a> Observer<'a> {
     }
 }
 
-fn unseen(source: io::Error) -> LabError {
-    LabError::Ground { doing: "read who uses the processors", source }
+/// How long the emulator's thread waited for a processor since it was started, ns; none where the kernel does not tell.
+fn emulator_waited(network: &Network) -> Option<u64> {
+    network.waited_ns().filter(|_| waits_are_counted())
 }
 
-/// Operations of the last bucket that is over, by name.
-fn by_operation(buckets: &[Bucket], now_ns: u64) -> Vec<OperationTick> {
-    let over = buckets.iter().filter(|bucket| bucket.start_ns + bucket.length_ns <= now_ns);
-    let mut sums: BTreeMap<&str, (u64, u64, Histogram<u64>)> = BTreeMap::new();
-    for series in over.max_by_key(|bucket| bucket.start_ns).iter().flat_map(|bucket| &bucket.series) {
-        let (ok, timed_out, response) =
-            sums.entry(&series.statement).or_insert_with(|| (0, 0, brownout_load::histogram()));
-        match series.outcome {
-            Outcome::Ok => *ok += series.count,
-            Outcome::TimedOut => *timed_out += series.count,
-            _ => continue,
-        }
-        // It grows as it needs to, so adding cannot fail.
-        let _ = response.add(&series.response);
-    }
-    let row = |(name, (ok, timed_out, response)): (&str, (u64, u64, Histogram<u64>))| OperationTick {
-        name: name.to_owned(),
-        ok,
-        timed_out,
-        p50_ns: response.value_at_quantile(0.5),
-    };
-    sums.into_iter().map(row).collect()
+fn unseen(source: io::Error) -> LabError {
+    LabError::Ground { doing: "read who uses the processors", source }
 }
 
 fn write_buckets(recorder: &Recorder, trial: u32, buckets: &[Bucket]) -> Result<(), brownout_record::RecordError> {

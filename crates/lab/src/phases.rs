@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brownout_load::{Balance, Engine, Pace};
-use brownout_record::PhaseRow;
+use brownout_record::{PhaseRow, percentile};
 
 use crate::{
     LabError,
@@ -202,7 +202,7 @@ impl PhaseRunner<'_> {
                 settling.add(Second {
                     offered: live.offered,
                     delivered: live.delivered,
-                    p50_ns: live.response.value_at_quantile(0.5),
+                    p50_ns: percentile(&live.response, 50.0),
                 });
             }
             if settling.is_over() {
@@ -313,7 +313,7 @@ impl PhaseRunner<'_> {
         }
         if let Some(live) = &seen.live {
             let left = ends.saturating_sub(brownout_base::clock::monotonic_ns());
-            let median = |histogram: &brownout_record::Histogram| histogram.value_at_quantile(0.5);
+            let median = |times| percentile(times, 50.0);
             self.progress.tick(&Tick {
                 course: self.course,
                 left_of_run: self.left_of_run(phase, left),
@@ -323,7 +323,7 @@ impl PhaseRunner<'_> {
                 delivered: live.delivered as f64 / seen.seconds,
                 failed: live.failed + live.timed_out + live.never_sent,
                 p50_ns: median(&live.response),
-                p99_ns: live.response.value_at_quantile(0.99),
+                p99_ns: percentile(&live.response, 99.0),
                 coordinators: live.coordinators.iter().map(|(name, latency)| (name.clone(), median(latency))).collect(),
                 operations: seen.operations.clone(),
                 faults: self.schedule.in_force(),

@@ -17,7 +17,7 @@ use crate::{
     ground::Interrupts,
     labs::{Shared, Told},
     made::Made,
-    planner::Planner,
+    planner::{self, Planner},
     progress::Progress,
     request::RunRequest,
     resume::{SABOTAGE, refuse_other_software},
@@ -48,7 +48,7 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         true => Recorder::resume(&path, zero_ns, request.started_unix_ms)?,
     };
     recorder.batch(|recorder| {
-        recorder.json("design", &design.description(request.only, request.labs.count()))?;
+        recorder.json("design", &planner::description(&design, request.only, request.labs.count()))?;
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
         recorder.document("experiment path", &request.file.display().to_string())?;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use brownout_load::histogram;
 use brownout_machine::Awake;
 use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec, overlay::try_vxlan};
 use brownout_probe::Probes;
-use brownout_record::Histogram;
+use brownout_record::percentile;
 use brownout_units::Delay;
 use serde::{Deserialize, Serialize};
 
@@ -75,27 +76,23 @@ pub(crate) fn measure() -> Result<SelfTest, LabError> {
     guard.heal()?;
     // Samples are told once they are settled; those of the last moments stay behind.
     std::thread::sleep(DELAY.duration() * 2);
-    let mut delays: Vec<u64> = probes.drain().iter().filter_map(|sample| sample.delay_ns).collect();
-    delays.sort_unstable();
+    // Both histograms grow as needed, so adding cannot fail.
+    let (mut delays, mut release) = (histogram(), histogram());
+    for delay_ns in probes.drain().iter().filter_map(|sample| sample.delay_ns) {
+        let _ = delays.record(delay_ns);
+    }
     if delays.is_empty() {
         return Err(LabError::Machine("no probe arrived".to_owned()));
     }
-    let at = |share: f64| delays[((delays.len() - 1) as f64 * share) as usize];
-    let mut release: Option<Histogram> = None;
     for link in counters {
-        match &mut release {
-            // Both histograms grow as needed, so adding cannot fail.
-            Some(all) => drop(all.add(&link.release_error)),
-            None => release = Some(link.release_error),
-        }
+        let _ = release.add(&link.release_error);
     }
-    let quantile = |share| release.as_ref().map_or(0, |release| release.value_at_quantile(share));
     Ok(SelfTest {
         scheduling: scheduling_name(network.realtime()),
-        delay_p50_ns: at(0.5),
-        delay_p99_ns: at(0.99),
-        release_p50_ns: quantile(0.5),
-        release_p99_ns: quantile(0.99),
+        delay_p50_ns: percentile(&delays, 50.0),
+        delay_p99_ns: percentile(&delays, 99.0),
+        release_p50_ns: percentile(&release, 50.0),
+        release_p99_ns: percentile(&release, 99.0),
         idle: idle_name(&awake),
         no_vxlan: try_vxlan().err().map(|error| error.to_string()),
     })

@@ -65,7 +65,7 @@ impl Testbed {
         if let Runs::External { nodes, access } = &spec.runs {
             let cluster = Cluster::attach(spec.database()?, nodes)?;
             let own_data = OwnData::new(spec.layout.kind(), access.clone(), nodes)?;
-            let testbed = Testbed::of(cluster, Network::without_hosts()?, Held::default())?;
+            let testbed = Testbed::of(cluster, Network::without_hosts()?, Parts::default())?;
             return Ok(Testbed { own_data: Some(own_data), ..testbed });
         }
         let network = Network::start_within(spec.network(seed), spec.memory)?;
@@ -105,14 +105,14 @@ impl Testbed {
         let responder = responder(&network, &clocks)?;
         // Only those that a process looks at can be made wrong.
         let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
-        let held = Held { clocks: wrong.collect(), disks_of: controls, responder: Some(responder), disks, distances };
-        let testbed = Testbed::of(cluster, network, held)?;
+        let parts = Parts { clocks: wrong.collect(), disks_of: controls, responder: Some(responder), disks, distances };
+        let testbed = Testbed::of(cluster, network, parts)?;
         testbed.controls.reseed(seed)?;
         Ok(testbed)
     }
 
-    fn of(cluster: Cluster, network: Network, held: Held) -> Result<Testbed, LabError> {
-        let Held { clocks, disks_of, responder, disks, distances } = held;
+    fn of(cluster: Cluster, network: Network, parts: Parts) -> Result<Testbed, LabError> {
+        let Parts { clocks, disks_of, responder, disks, distances } = parts;
         let names: Vec<&str> = network.hosts().iter().map(Host::name).collect();
         let pairs = names.iter().flat_map(|from| names.iter().map(move |to| (*from, *to)));
         let link = |(from, to): (&str, &str)| Some(((from.to_owned(), to.to_owned()), network.link(from, to)?));
@@ -176,9 +176,9 @@ impl Testbed {
     }
 }
 
-/// What a testbed holds beside its network and its cluster.
+/// The parts of a testbed beside its network and its cluster.
 #[derive(Default)]
-struct Held {
+struct Parts {
     /// Clocks that can be wrong, by node.
     clocks: BTreeMap<String, HostClock>,
     /// Disks that can be slow, by node and directory.

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 use brownout_lab::{
     Design, Plan,
     experiment::{FileError, Source},
-    planner::Matrix,
+    planner::{self, Matrix},
 };
 use brownout_record::Arm;
 
@@ -76,7 +76,7 @@ fn a_block_holds_each_cell_once_and_trials_without_a_fault_for_each_load() {
     );
     let rows = design.cell_rows(|_| String::new());
     assert_eq!(rows.iter().map(|row| row.compared_with).collect::<Vec<_>>(), [1, 2, 1, 2]);
-    assert_eq!(design.description(None, 1).trials, 50);
+    assert_eq!(planner::description(&design, None, 1).trials, 50);
 }
 
 #[test]
@@ -165,7 +165,9 @@ fn a_trial_without_a_fault_has_the_plan_of_its_cell_without_its_faults() {
 
 #[test]
 fn trials_that_come_to_another_network_or_cluster_take_the_time_that_a_new_one_takes() {
-    let took = |vary: &str, more: &str| design(vary, &format!("trials: 1\n{more}")).expected_duration(None).as_secs();
+    let took = |vary: &str, more: &str| {
+        planner::expected_duration(&design(vary, &format!("trials: 1\n{more}")), None).as_secs()
+    };
     // Four trials on one stand: the warm-up of the first may take all of its 20 s, that of the others half of it.
     assert_eq!(took(FOUR, ""), 4 * 40 + 20 + 3 * 10 + 15 + 3 * 5);
     assert_eq!(took(FOUR, "fresh-every: 1"), 4 * (40 + 20 + 15));
@@ -228,8 +230,8 @@ vary: {{ number: [{levels}] }}
 
 #[test]
 fn what_is_too_small_to_matter_is_said_by_the_file_and_goes_into_the_record() {
-    assert_eq!(design(FOUR, "trials: 1").description(None, 1).margin, Some(0.01));
-    assert_eq!(design(FOUR, "trials: 1\nmargin: 2.5%").description(None, 1).margin, Some(0.025));
+    assert_eq!(planner::description(&design(FOUR, "trials: 1"), None, 1).margin, Some(0.01));
+    assert_eq!(planner::description(&design(FOUR, "trials: 1\nmargin: 2.5%"), None, 1).margin, Some(0.025));
     for (margin, said) in [("0%", "write 0.1% to 50%"), ("51%", "write 0.1% to 50%"), ("3", "a percentage")] {
         let error = made(FOUR, &format!("trials: 1\nmargin: {margin}")).err().unwrap().to_string();
         assert!(error.contains(said), "{margin}: {error}");

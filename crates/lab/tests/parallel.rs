@@ -8,8 +8,8 @@ use brownout_lab::{
     Design,
     design::PlannedTrial,
     experiment::{FileError, Source},
-    labs::{Labs, Room},
-    planner::{Matrix, Planner},
+    labs::{self, Room},
+    planner::{self, Matrix, Planner},
 };
 use brownout_machine::Core;
 
@@ -43,14 +43,14 @@ fn room(cores: usize, threads: usize) -> Room {
 }
 
 fn refusal(design: &Design, room: &Room) -> (String, u8) {
-    let error = Labs::of(design, room, None).unwrap_err();
+    let error = labs::of(design, room, None).unwrap_err();
     (error.to_string(), error.exit_code())
 }
 
 #[test]
 fn one_lab_works_unless_more_are_asked_for_and_it_has_the_whole_machine() {
     for more in ["", "parallel: 1\n"] {
-        let labs = Labs::of(&design(more), &room(16, 2), None).unwrap();
+        let labs = labs::of(&design(more), &room(16, 2), None).unwrap();
         assert_eq!(labs.processors, [(0..32).collect::<Vec<_>>()]);
         assert_eq!(labs.words(), "one at a time (parallel: 1)");
     }
@@ -62,24 +62,24 @@ fn as_many_labs_work_as_each_has_processors_for_its_nodes_the_emulator_and_the_l
     // Three nodes want five processors.
     for (cores, threads, expected) in [(1, 1, 1), (2, 1, 1), (9, 1, 1), (10, 1, 2), (16, 1, 3), (8, 2, 2), (64, 1, 12)]
     {
-        let labs = Labs::of(&auto, &room(cores, threads), None).unwrap();
+        let labs = labs::of(&auto, &room(cores, threads), None).unwrap();
         assert_eq!(labs.count(), expected, "{cores} cores of {threads}: {}", labs.words());
         let all: Vec<usize> = labs.processors.iter().flatten().copied().collect();
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "no processor is of two labs");
         assert!(labs.warning().is_none());
     }
-    let two = Labs::of(&auto, &room(2, 1), None).unwrap().words();
+    let two = labs::of(&auto, &room(2, 1), None).unwrap().words();
     for part in ["one at a time", "parallel: auto", "a lab of 3 nodes wants 5 processors", "there are 2 processors"] {
         assert!(two.contains(part), "{two}");
     }
     // One trial of each delay and one without a fault, in four blocks.
-    assert_eq!(Labs::of(&auto, &room(200, 1), None).unwrap().count(), 16, "no more labs than trials");
+    assert_eq!(labs::of(&auto, &room(200, 1), None).unwrap().count(), 16, "no more labs than trials");
 }
 
 #[test]
 fn memory_and_disk_and_a_quota_limit_them_too() {
     let auto = design("parallel: auto\n");
-    let of = |room: &Room| Labs::of(&auto, room, None).unwrap();
+    let of = |room: &Room| labs::of(&auto, room, None).unwrap();
     let many = room(64, 1);
     // Three nodes of 192 MiB need 1.5 GiB.
     let labs = of(&Room { memory: Some(5 << 30), ..many.clone() });
@@ -107,7 +107,7 @@ fn a_number_that_the_machine_cannot_carry_is_refused_with_the_reason_and_the_rem
         assert!(said.contains(part), "{said}");
     }
     // Eight processors, but a core is no two labs'.
-    assert!(Labs::of(&four, &room(8, 1), None).is_ok());
+    assert!(labs::of(&four, &room(8, 1), None).is_ok());
     assert!(refusal(&four, &room(3, 2)).0.contains("6 processors (3 cores)"));
     let (said, _) = refusal(&four, &Room { memory: Some(4 << 30), ..room(8, 1) });
     assert!(said.contains("4 of them 6144 MB") && said.contains("4096 MB are available"), "{said}");
@@ -120,7 +120,7 @@ fn labs_of_one_node_may_have_one_processor_each_and_are_warned_of() {
     let small = FILE.replace("host: n2", "host: n1").replace("objective", "cluster: { nodes: 1 }\nobjective");
     let two =
         made(&format!("{small}{DELAYS}parallel: 2\n").replace("load: {", "load: { replication: 1, consistency: one,"));
-    let labs = Labs::of(&two.unwrap(), &room(2, 1), None).unwrap();
+    let labs = labs::of(&two.unwrap(), &room(2, 1), None).unwrap();
     assert_eq!(labs.processors, [[0], [1]]);
     assert!(labs.words().contains("2 at once, each on processors of its own: 0; 1"), "{}", labs.words());
     assert!(labs.warning().unwrap().contains("one processor"));
@@ -129,11 +129,11 @@ fn labs_of_one_node_may_have_one_processor_each_and_are_warned_of() {
 #[test]
 fn a_run_that_goes_on_has_as_many_labs_as_before_or_is_refused() {
     let auto = design("parallel: auto\n");
-    assert_eq!(Labs::of(&auto, &room(16, 1), Some(2)).unwrap().count(), 2, "three would fit");
-    let error = Labs::of(&auto, &room(3, 1), Some(2)).unwrap_err().to_string();
+    assert_eq!(labs::of(&auto, &room(16, 1), Some(2)).unwrap().count(), 2, "three would fit");
+    let error = labs::of(&auto, &room(3, 1), Some(2)).unwrap_err().to_string();
     assert!(error.contains("parallel: 2"), "{error}");
     // What the file says holds whatever was before: it was the same file.
-    assert_eq!(Labs::of(&design("parallel: 3\n"), &room(16, 1), Some(3)).unwrap().count(), 3);
+    assert_eq!(labs::of(&design("parallel: 3\n"), &room(16, 1), Some(3)).unwrap().count(), 3);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn where_it_varies_a_block_has_its_trials_in_groups_of_as_many_labs() {
     assert_eq!(first, BTreeSet::from([Some(1), Some(2)]), "either comes first in some blocks");
     // Both have the processors that a lab has beside another: alone, it is only without neighbours.
     assert_eq!(
-        Labs::of(&design, &room(12, 1), None).unwrap().processors.iter().map(Vec::len).collect::<Vec<_>>(),
+        labs::of(&design, &room(12, 1), None).unwrap().processors.iter().map(Vec::len).collect::<Vec<_>>(),
         [6, 6]
     );
 }
@@ -211,15 +211,15 @@ fn what_cannot_be_is_told() {
     let said = made(&format!("{search}parallel: 2\n")).err().unwrap().to_string();
     assert!(said.contains("parallel") && said.contains("a search chooses each trial"), "{said}");
     for one in ["parallel: auto\n", ""] {
-        let labs = Labs::of(&made(&format!("{search}{one}")).unwrap(), &room(64, 1), None).unwrap();
+        let labs = labs::of(&made(&format!("{search}{one}")).unwrap(), &room(64, 1), None).unwrap();
         assert!(labs.count() == 1 && labs.reason.contains("a search"), "{}", labs.words());
     }
 }
 
 #[test]
 fn several_labs_take_their_share_of_the_time() {
-    let one = design("").expected_duration(None);
+    let one = planner::expected_duration(&design(""), None);
     let design = design("parallel: 4\n");
-    let labs = Labs::of(&design, &room(16, 1), None).unwrap();
-    assert_eq!(design.expected_duration(Some(&labs)), one / 4);
+    let labs = labs::of(&design, &room(16, 1), None).unwrap();
+    assert_eq!(planner::expected_duration(&design, Some(&labs)), one / 4);
 }

@@ -12,7 +12,7 @@ use brownout_base::random::Random;
 use brownout_lab::{
     Design,
     experiment::Source,
-    planner::{Next, Planner, Settled, Which},
+    planner::{self, Next, Planner, Settled, Which},
 };
 use brownout_record::{Arm, SearchDescription};
 
@@ -212,7 +212,7 @@ fn a_severity_is_a_cell_of_which_the_file_could_be_written_by_hand() {
     let by_hand = Design::new(&source(&FILE.replace("10ms", "31.6ms"))).unwrap().cell_row(0, |_| String::new());
     assert_eq!(row.description.faults, by_hand.description.faults);
     assert_eq!((row.cell, row.compared_with), (3, 1), "trials without a fault are of the first cell");
-    let described = design.description(None, 1);
+    let described = planner::description(&design, None, 1);
     assert_eq!((described.trials, described.without_fault), (27, 6));
     assert!(described.search.is_some());
 }
@@ -254,7 +254,8 @@ fn a_matrix_goes_on_with_the_first_trial_that_is_missing() {
 fn no_rate_is_searched_that_no_lab_can_offer() {
     let to = |rate: &str| {
         let design = Design::new(&source(&format!("{FILE}{RATE}").replace("400/s", rate)));
-        let search = design.unwrap_or_else(|error| panic!("{error}")).description(None, 1).search;
+        let design = design.unwrap_or_else(|error| panic!("{error}"));
+        let search = planner::description(&design, None, 1).search;
         let Some(SearchDescription::MaxRate { to, .. }) = &search else { panic!("a rate is searched: {search:?}") };
         Amount::Rate.read(to).unwrap()
     };

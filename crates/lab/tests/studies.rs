@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_lab::{Design, experiment::Source};
+use brownout_lab::{Design, experiment::Source, planner};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// A brief form is for those who wait for it.
@@ -29,7 +29,8 @@ fn expected(file: &Path) -> Duration {
     // Whether OpenVPN is installed is nothing to a plan's length.
     let text = fs::read_to_string(file).unwrap().replace("overlay: openvpn", "overlay: wireguard+vxlan");
     let source = Source::from_text(file, text).unwrap_or_else(|error| panic!("{error}"));
-    Design::new(&source).unwrap_or_else(|error| panic!("{error}")).expected_duration(None)
+    let design = Design::new(&source).unwrap_or_else(|error| panic!("{error}"));
+    planner::expected_duration(&design, None)
 }
 
 /// All experiment files below a directory.

@@ -13,7 +13,8 @@ pub struct Thread {
     pub waited_ns: u64,
 }
 
-/// The threads of a process (`self`, or a number). One that ends meanwhile is left out.
+/// The threads of a process (`self`, or a number). One that ends meanwhile is left out; all are where the kernel does not
+/// count ([`waits_are_counted`]).
 pub fn threads(process: &str) -> impl Iterator<Item = Thread> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| {
@@ -23,10 +24,21 @@ pub fn threads(process: &str) -> impl Iterator<Item = Thread> {
     })
 }
 
+/// Whether the kernel counts how long threads wait for a processor. It does with `CONFIG_SCHED_INFO`, which
+/// `CONFIG_SCHEDSTATS` brings along, or `CONFIG_TASK_DELAY_ACCT` where the kernel was started with `delayacct`.
+pub fn waits_are_counted() -> bool {
+    // Whoever asks has had a turn.
+    fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|text| schedstat(&text).is_some())
+}
+
 /// `schedstat` of a task (Documentation/scheduler/sched-stats.rst): ns on a processor, ns waiting for one, turns.
+///
+/// A kernel that does not count prints zeros. So does a task that never had a turn; what it waited until then is added
+/// when it gets one.
 fn schedstat(text: &str) -> Option<(u64, u64)> {
-    let mut fields = text.split_whitespace().map(str::parse);
-    Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    let mut fields = text.split_whitespace().map(str::parse::<u64>);
+    let (ran_ns, waited_ns, turns) = (fields.next()?.ok()?, fields.next()?.ok()?, fields.next()?.ok()?);
+    (ran_ns > 0 || turns > 0).then_some((ran_ns, waited_ns))
 }
 
 /// Adds up how long a process's threads waited, from reading to reading.
@@ -66,7 +78,15 @@ mod tests {
     #[test]
     fn a_task_ran_and_waited() {
         assert_eq!(schedstat("899691 1200 2\n"), Some((899_691, 1_200)));
+        assert_eq!(schedstat("0 1200 1\n"), Some((0, 1_200)));
         assert_eq!(schedstat(""), None);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_count_says_nothing_of_waiting() {
+        assert_eq!(schedstat("0 0 0\n"), None);
+        // What this test's own machine does, both readers say.
+        assert_eq!(waits_are_counted(), threads("self").next().is_some());
     }
 
     #[test]

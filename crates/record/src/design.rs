@@ -77,6 +77,16 @@ impl Document for DesignDescription {
     const WHAT: &'static str = "design";
 }
 
+/// The names of the levels of a cell, one of each factor.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Levels {
+    pub(crate) levels: Vec<String>,
+}
+
+impl Document for Levels {
+    const WHAT: &'static str = "levels of a cell";
+}
+
 /// One combination of levels, with a plan of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRow {

@@ -8,8 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::RecordError;
 
-/// The document that has what `--set` changed.
-pub(crate) const SET: &str = "set";
 /// The key that holds the format. A text without it is of format 1.
 const KEY: &str = "format";
 

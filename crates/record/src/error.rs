@@ -29,6 +29,19 @@ pub enum RecordError {
         /// What was found.
         why: String,
     },
+    /// Somebody is in a transaction in a run that is to be written again.
+    #[error(
+        "{path} cannot be written while it is read, and {by} has been in a transaction there for {seconds} s: end that, and try \
+         again"
+    )]
+    BeingRead {
+        /// The file.
+        path: PathBuf,
+        /// Who reads: "sqlite3 (process 4711)".
+        by: String,
+        /// How long that was waited for.
+        seconds: u64,
+    },
     /// SQLite refused. A full disk comes here.
     #[error("cannot {doing} in {path}: {source}")]
     Sqlite {

@@ -18,6 +18,7 @@ const STEPS: &[&str] = &[
     include_str!("formats/5-to-6.sql"),
     include_str!("formats/6-to-7.sql"),
     include_str!("formats/7-to-8.sql"),
+    include_str!("formats/8-to-9.sql"),
 ];
 
 /// `PRAGMA user_version` of what is written today.

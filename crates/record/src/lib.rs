@@ -8,6 +8,7 @@
 //! moment, all batches up to that moment are there and none is half there. The layout is in
 //! `schema.sql`; `docs/run-file.md` explains it for people with another SQLite client.
 
+mod assignments;
 mod blob;
 mod clock;
 mod description;
@@ -21,6 +22,7 @@ mod latencies;
 mod open;
 mod placement;
 mod reader;
+mod readers;
 mod recorder;
 mod rows;
 
@@ -37,6 +39,7 @@ pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Sub
 pub use latencies::{Latencies, Percentile, Population, percentile};
 pub use placement::{NodePlacement, OperationPlacement, PairDistance, Placement};
 pub use reader::Run;
+pub use readers::wait_for_readers;
 pub use recorder::Recorder;
 pub use rows::{
     Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,

@@ -13,6 +13,7 @@ use crate::{
     LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, SessionRow, Subject,
     TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
+    design::Levels,
     document::{self, Document},
     format::{self, APPLICATION_ID, FORMAT},
     open::open,
@@ -83,13 +84,6 @@ impl Run {
         Ok(self.rows("SELECT text FROM document WHERE name = ?", [name], |row| row.get(0))?.pop())
     }
 
-    /// What `--set` changed in the experiment file, in its order.
-    pub fn set(&self) -> Result<Vec<String>, RecordError> {
-        let text = self.document(document::SET)?.unwrap_or_default();
-        // Earlier versions wrote a line for each, which is no JSON: it has a key and `=` before the value.
-        Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.lines().map(str::to_owned).collect()))
-    }
-
     /// All texts, by their names.
     pub fn documents(&self) -> Result<Vec<(String, String)>, RecordError> {
         self.rows("SELECT name, text FROM document ORDER BY name", [], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -116,12 +110,9 @@ impl Run {
     pub fn cells(&self) -> Result<Vec<CellRow>, RecordError> {
         self.rows("SELECT cell, levels, compared_with, description FROM cell ORDER BY cell", [], |row| {
             let (levels, description): (String, String) = (row.get(1)?, row.get(3)?);
-            let no_levels = |error: serde_json::Error| {
-                damaged(1, RecordError::Damaged { what: "levels of a cell", why: error.to_string() })
-            };
             Ok(CellRow {
                 cell: row.get(0)?,
-                levels: serde_json::from_str(&levels).map_err(no_levels)?,
+                levels: document::read::<Levels>(&levels).map_err(|error| damaged(1, error))?.levels,
                 compared_with: row.get(2)?,
                 description: document::read(&description).map_err(|error| damaged(3, error))?,
             })

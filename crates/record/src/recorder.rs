@@ -5,15 +5,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, params};
 
 use crate::{
     CellRow, CpuRow, Description, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
     RecordError, SessionRow, Subject, TrialRow, WitnessRow,
     blob::{encode_histogram, encode_samples},
+    design::Levels,
     document::{self, Document},
     format::{APPLICATION_ID, FORMAT},
     reader::Run,
+    readers,
 };
 
 /// Sessions are at least this far apart on the run's axis.
@@ -57,7 +59,8 @@ impl Recorder {
     /// place on the run's axis is as far from the run's zero as the wall clock says, but behind all that is there.
     ///
     /// # Errors
-    /// The file cannot be written, or is of another format: a run is resumed by the version that began it.
+    /// The file cannot be written, somebody reads it ([`crate::wait_for_readers`]), or it is of another format: a run is
+    /// resumed by the version that began it.
     pub fn resume(path: &Path, now_ns: u64, now_unix_ms: u64) -> Result<Self, RecordError> {
         let run = Run::open(path)?;
         let (first, last) = (run.started_unix_ms()?, run.last_ns()?);
@@ -70,7 +73,7 @@ impl Recorder {
             let why = format!("{} has format {format}, and this version writes {FORMAT}", path.display());
             return Err(RecordError::NotARun { path: path.to_owned(), why });
         }
-        db.pragma_update(None, "journal_mode", "wal").map_err(error)?;
+        readers::unhindered(&db, path, || db.pragma_update(None, "journal_mode", "wal"))?;
         db.pragma_update(None, "synchronous", "normal").map_err(error)?;
         let by_wall_clock = now_unix_ms.saturating_sub(first).saturating_mul(1_000_000);
         let session = SessionRow {
@@ -163,11 +166,6 @@ impl Recorder {
         self.execute("write a document", "INSERT OR REPLACE INTO document VALUES (?, ?)", params![name, text])
     }
 
-    /// Stores what `--set` changes in the experiment file.
-    pub fn set(&self, assignments: &[String]) -> Result<(), RecordError> {
-        self.document(document::SET, &serde_json::Value::from(assignments).to_string())
-    }
-
     /// Stores a value as JSON under a name.
     pub fn json(&self, name: &str, value: &impl Document) -> Result<(), RecordError> {
         self.document(name, &document::write(value)?)
@@ -175,7 +173,7 @@ impl Recorder {
 
     /// Inserts or updates a cell of the design.
     pub fn cell(&self, row: &CellRow) -> Result<(), RecordError> {
-        let levels = serde_json::Value::from(row.levels.clone()).to_string();
+        let levels = document::write(&Levels { levels: row.levels.clone() })?;
         let description = document::write(&row.description)?;
         self.execute(
             "write a cell",
@@ -241,7 +239,7 @@ impl Recorder {
         // All that readers let: this never waits for them.
         db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(error)?;
         match db.pragma_update(None, "journal_mode", "delete") {
-            Err(refused) if refused.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+            Err(refused) if readers::are_in_the_way(&refused) => {}
             other => other.map_err(error)?,
         }
         db.close().map_err(|(_, source)| error(source))

@@ -2,7 +2,7 @@
 -- Histograms are HdrHistogram V2 blobs, values in nanoseconds.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- JSON texts: 'design', 'environment'; the experiment file as it was given: 'experiment'
+-- JSON texts: 'design', 'environment', 'set'; the experiment file as it was given: 'experiment'
 CREATE TABLE document (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 
 -- A run that goes on after it was interrupted, or after a reboot, has a session for each time.
@@ -16,7 +16,7 @@ CREATE TABLE session (
 -- The cells of the design.
 CREATE TABLE cell (
     cell INTEGER PRIMARY KEY,
-    levels TEXT NOT NULL,            -- JSON: the name of its level of each factor
+    levels TEXT NOT NULL,            -- JSON: `levels`, the name of its level of each factor
     compared_with INTEGER NOT NULL,  -- the cell under whose number its trials without a fault are
     description TEXT NOT NULL        -- JSON: its plan
 );
@@ -105,7 +105,8 @@ CREATE TABLE overlay_probe (
 -- 'node:NAME', 'emulator', 'overlay' (its thread and processes), 'load', 'instrument' (all of Brownout, these three
 -- and more), 'interrupts';
 -- outside of the lab 'programs', the largest of them 'program:PID:NAME', 'kernel' (its threads); not CPU time but time spent
--- waiting for a processor: 'waited:NODE', 'emulator-waited', 'load-waited', 'pressure' (in which anything waited)
+-- waiting for a processor: 'waited:NODE', 'emulator-waited', 'load-waited', 'pressure' (in which anything waited); no row where the
+-- kernel does not tell
 CREATE TABLE cpu (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL,
     subject TEXT NOT NULL, busy_ns INTEGER NOT NULL,

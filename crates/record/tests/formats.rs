@@ -1,24 +1,24 @@
 //! Every format that ever was can be read, and its file stays as it is.
 //!
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
-//! 8 seconds. (`4.db` is the run of format 3, brought to format 4, with one read more, which was never sent; `5.db` that run,
-//! brought to format 5, with a client that stood still for a quarter of a second and withheld three operations; `6.db`
-//! that one, brought to format 6, with a snitch's score; `7.db` that one, brought to format 7, on the first two processors.)
+//! 8 seconds. Each has what its format was the first to have room for. `formats/N-design.db`, likewise, is a run of a design: a
+//! search with two cells, with parts of its load and a placement.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use std::{
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
 };
 
-use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, Subject, TrialState};
+use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, SearchDescription, Subject, TrialState};
 
 const SECOND: u64 = 1_000_000_000;
-const EARLIER: [i32; 7] = [1, 2, 3, 4, 5, 6, 7];
+const EARLIER: [i32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-fn fixture(format: i32) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"))
+fn fixture(name: impl Display) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{name}.db"))
 }
 
 #[test]
@@ -104,9 +104,84 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         );
         assert_eq!(run.sessions().unwrap()[0].started_unix_ms, 1_780_000_000_000);
         assert_eq!(run.design().unwrap(), None);
+        // One line for each, or a list.
+        let set = run.set().unwrap();
+        assert_eq!(set, if format >= 4 { vec!["load.rate=8/s", "seed=42"] } else { Vec::new() }, "format {format}");
 
         drop(run);
         assert_eq!(fs::read(&path).unwrap(), before, "format {format}");
+    }
+}
+
+#[test]
+fn a_design_of_an_earlier_format_is_read_with_its_cells_and_what_it_searches() {
+    for format in 6..=8 {
+        let path = fixture(format!("{format}-design"));
+        let run = Run::open(&path).unwrap();
+        let design = run.design().unwrap().unwrap();
+        let [delay] = design.factors.as_slice() else { panic!("{design:?}") };
+        assert_eq!(
+            (delay.name.as_str(), delay.levels.as_slice()),
+            ("delay", ["50ms", "100ms"].map(str::to_owned).as_slice())
+        );
+        assert_eq!((design.blocks, design.without_fault, design.attempts, design.trials), (1, 1, 3, 21));
+        // Before format 7 there was one lab, and no file could say what is too small to matter.
+        let (labs, margin) = if format >= 7 { (2, Some(0.025)) } else { (1, None) };
+        assert_eq!((design.only, design.labs, design.margin), (None, labs, margin));
+        let Some(SearchDescription::DangerZone { thresholds, from, to }) = &design.search else { panic!("{design:?}") };
+        assert_eq!((thresholds.as_slice(), from.as_str(), to.as_str()), ([0.1, 0.5].as_slice(), "10ms", "1s"));
+
+        let cells = run.cells().unwrap();
+        let levels: Vec<_> = cells.iter().map(|cell| (cell.cell, cell.compared_with, cell.levels.clone())).collect();
+        assert_eq!(levels, [(1, 1, vec!["50ms".to_owned()]), (2, 1, vec!["100ms".to_owned()])]);
+        for (cell, level) in cells.iter().zip(["50ms", "100ms"]) {
+            let of = &cell.description;
+            assert!(of.database.starts_with("Cassandra") && of.faults[0].contains(&format!("{level} late")), "{of:?}");
+            assert_eq!((of.overlay.as_str(), of.encryption.len()), if format >= 8 { ("vxlan", 1) } else { ("", 0) });
+            let parts: Vec<_> =
+                of.load.parts.iter().map(|part| (part.operation.as_str(), part.rate, part.threads)).collect();
+            assert_eq!(parts, [("read", Some(8.0), None), ("write", None, Some(4))]);
+            assert!(of.may_queue(&Subject::pair("n1", "n2")) && !of.may_queue(&Subject::pair("n2", "n1")));
+            let placement = of.placement.as_ref().unwrap();
+            let ring: Vec<_> = placement.ring.iter().map(|node| (node.node.as_str(), node.token)).collect();
+            assert_eq!(ring, [("n1", i64::MIN / 2), ("n2", -(i64::MIN / 2))]);
+            assert_eq!((placement.coordinators.as_str(), placement.asked.len()), ("token-aware", 2));
+            let [read, write] = placement.operations.as_slice() else { panic!("{placement:?}") };
+            assert!(read.reads && !write.reads && read.share.is_none() && read.copies["dc1"] == 3);
+            let [distance] = placement.distances.as_slice() else { panic!("{placement:?}") };
+            assert_eq!((distance.delay_ns, distance.least_ns), (1_000_000, 900_000));
+        }
+
+        let trials = run.trials().unwrap();
+        let asked: Vec<_> =
+            trials.iter().map(|one| (one.planned, one.cell, one.arm, one.attempt, one.stand, one.state)).collect();
+        let done = TrialState::Done;
+        let expected = [
+            (1, 1, Arm::None, 1, 1, done),
+            (2, 2, Arm::Fault, 1, 1, TrialState::Failed),
+            (2, 2, Arm::Fault, 2, 2, done),
+        ];
+        assert_eq!(asked, expected);
+        let labs: Vec<u32> = trials.iter().map(|one| one.lab).collect();
+        assert_eq!(labs, if format >= 7 { [2, 1, 2] } else { [1, 1, 1] });
+        assert_eq!(trials[2].seed, u64::MAX - 3);
+        // Lines could not hold a line break; lists can.
+        let set =
+            if format >= 7 { ["load.ops.read=8/s", "question=one\ntwo"] } else { ["load.ops.read=8/s", "seed=42"] };
+        assert_eq!(run.set().unwrap(), set);
+
+        let load = run.load(3).unwrap();
+        let [load] = load.as_slice() else { panic!("{load:?}") };
+        assert_eq!((load.stood_still_ns, load.withheld, load.never_sent_by_operation["read"]), (5, 2, 1));
+        let more = |new: u64| if format >= 8 { new } else { 0 };
+        assert_eq!((load.looked_for, load.lost), (more(4), more(1)));
+        assert_eq!(run.watches(3, 0..u64::MAX).unwrap().len() as u64, more(1));
+        assert_eq!(run.overlay_probes(3).unwrap().len() as u64, more(1));
+        assert_eq!(run.clocks(3).unwrap().first().map_or(0, |clock| clock.offset_ns), if format >= 8 { -7 } else { 0 });
+        let above = run.witnesses(3).unwrap().into_iter().filter(|row| row.subject == Subject::overlay("n1", "n2"));
+        assert_eq!(above.count() as u64, more(1));
+        assert_eq!(run.evidence(3).unwrap().len(), 1);
+        assert_ne!(run.sessions().unwrap()[0].boot_id, "");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use brownout_record::{Event, Recorder, Run};
+use brownout_record::{Event, Recorder, Run, wait_for_readers};
 use rusqlite::Connection;
 
 fn event(at_ns: u64) -> Event {
@@ -103,6 +103,54 @@ fn a_reader_that_was_killed_in_its_transaction_leaves_nothing_in_the_way() {
     recorder.finish().unwrap();
     assert!(!log_of(&path).exists(), "one file holds all");
     assert_eq!(Run::open(&path).unwrap().events().unwrap().len(), 20);
+}
+
+/// A run that has ended: one file.
+fn ended(path: &Path) {
+    let mut recorder = Recorder::create(path, 0, 0).unwrap();
+    write(&mut recorder, 0..10);
+    recorder.finish().unwrap();
+    assert!(!log_of(path).exists());
+}
+
+#[test]
+fn a_run_that_is_read_goes_on_when_its_reader_has_let_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
+    ended(&path);
+    let reader = Reader::of(&path);
+    let (begins, began) = std::sync::mpsc::channel();
+    let resumed = std::thread::spawn({
+        let path = path.clone();
+        move || {
+            begins.send(()).unwrap();
+            wait_for_readers(&path).and_then(|()| Recorder::resume(&path, 0, 0))
+        }
+    });
+    began.recv().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    drop(reader);
+    let mut recorder = resumed.join().unwrap().unwrap();
+    write(&mut recorder, 10..20);
+    recorder.finish().unwrap();
+    assert_eq!(Run::open(&path).unwrap().events().unwrap().len(), 20);
+}
+
+#[test]
+fn a_run_that_somebody_goes_on_reading_is_refused_with_who_that_is_and_stays_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.db");
+    ended(&path);
+    let before = std::fs::read(&path).unwrap();
+    let reader = Reader::of(&path);
+    let refusals = [wait_for_readers(&path).err(), Recorder::resume(&path, 0, 0).err()];
+    for refused in refusals.map(|refused| refused.unwrap().to_string()) {
+        let who = format!("(process {})", reader.0.id());
+        assert!(refused.contains(&who) && refused.contains("end that, and try again"), "{refused}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    drop(reader);
+    Recorder::resume(&path, 0, 0).unwrap().finish().unwrap();
 }
 
 #[test]

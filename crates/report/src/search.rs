@@ -37,7 +37,7 @@ pub fn answers(search: &SearchFindings) -> Vec<(Paint, Vec<String>)> {
             CapacityOutcome::Threshold => "found",
             CapacityOutcome::Never => "below the lowest rate",
             CapacityOutcome::Always => "above the highest rate",
-            CapacityOutcome::NotTold => "not told",
+            CapacityOutcome::NotTold => "undetermined",
         };
         let paint = if found.outcome == CapacityOutcome::NotTold { Paint::Warn } else { Paint::Good };
         (paint, vec![rate(found.rate), rate(low), rate(high), rate(found.safe), what.to_owned()])
@@ -50,7 +50,7 @@ fn answer(one: &ThresholdFindings) -> (Paint, Vec<String>) {
         ThresholdOutcome::Between => "passed between them",
         ThresholdOutcome::Below => "passed at the mildest already",
         ThresholdOutcome::NotReached => "not reached",
-        ThresholdOutcome::NotTold => "not told",
+        ThresholdOutcome::NotTold => "undetermined",
     };
     let paint = match one.outcome {
         ThresholdOutcome::NotTold => Paint::Warn,

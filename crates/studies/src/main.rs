@@ -205,7 +205,7 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
         let agree = match found.agree() {
             Some(true) => "yes",
             Some(false) => "no",
-            None => "not told",
+            None => "undetermined",
         };
         let loss = Share::new(found.search.loss).map_or_else(String::new, |loss| loss.to_string());
         println!(
@@ -227,7 +227,7 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
     match both.is_met() {
         Some(true) => println!("{promise}: met."),
         Some(false) => println!("{promise}: not met."),
-        None => println!("{promise}: not told; an interval is open at an end."),
+        None => println!("{promise}: undetermined; an interval is open at an end."),
     }
     Ok(both.is_met().map_or(3, |met| u8::from(!met)))
 }

@@ -7,9 +7,10 @@ use brownout_lab::{
     experiment::ClusterSection,
     faults::{Fault, Role},
     hosts::HostPlan,
-    labs::{Labs, Room},
+    labs::{self, Labs, Room},
     machine,
     plan::{PlannedFault, PlannedPeriod},
+    planner,
 };
 use brownout_record::{
     CellRow, Description, DesignDescription, Expectation, Quantity, Run, SearchDescription, Subject,
@@ -111,7 +112,7 @@ pub fn check(arguments: &Arguments) -> u8 {
         Ok(visible) => visible,
         Err(code) => return code,
     };
-    let labs = Labs::of(&design, &Room::of_this_machine(Path::new(RUNS)), None);
+    let labs = labs::of(&design, &Room::of_this_machine(Path::new(RUNS)), None);
     let checked = checked(&design, labs.as_ref().ok(), visible);
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
@@ -164,9 +165,9 @@ fn checked(design: &Design, labs: Option<&Labs>, visible: Option<Visible>) -> Ch
     };
     Checked {
         format: 3,
-        design: design.description(None, labs.map_or(1, Labs::count)),
+        design: planner::description(design, None, labs.map_or(1, Labs::count)),
         cells: design.cell_rows(ClusterSection::words).into_iter().zip(&design.cells).map(cell).collect(),
-        expected_duration_ns: Delay::from(design.expected_duration(labs)).ns(),
+        expected_duration_ns: Delay::from(planner::expected_duration(design, labs)).ns(),
         labs: labs.map(of_labs),
         visible,
     }

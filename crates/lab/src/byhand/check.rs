@@ -144,10 +144,10 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
     let none = Vec::new();
     let samples = |pair: &(String, String)| probed.get(pair).unwrap_or(&none);
     let others = |pair: &(String, String)| -> Vec<Impairment> {
-        let Some(layers) = read.0.get(pair) else { return Vec::new() };
-        let mut all: Vec<Impairment> = layers.distance.iter().chain(&layers.added).copied().collect();
+        let Some(link) = read.0.get(pair) else { return Vec::new() };
+        let mut all: Vec<Impairment> = link.distance.iter().chain(&link.added).copied().collect();
         // It is one of them, if it is there.
-        if let Some(at) = all.iter().rposition(|layer| layer == own) {
+        if let Some(at) = all.iter().rposition(|impairment| impairment == own) {
             all.remove(at);
         }
         all
@@ -376,7 +376,7 @@ mod tests {
         ("n1".to_owned(), "n2".to_owned())
     }
 
-    /// Of 100 probes on a link with these layers, so many lost, the others so late.
+    /// Of 100 probes on a link with these impairments, so many lost, the others so late.
     fn seen(own: &Impairment, beside: &[Impairment], delay_ns: u64, lost: usize) -> Vec<Option<bool>> {
         let arrival = |n| Arrival { delay_ns: (n >= lost).then_some(delay_ns), copies: 1, reordered: false };
         let probed = Probed::from([(pair(), (0..100).map(arrival).collect())]);

@@ -69,7 +69,7 @@ impl Lab {
     pub(super) fn join(&self, by: &str) -> Result<Vec<String>, Failure> {
         let healed = self.heal_keys(|key| key.kind == "partition", by)?;
         let read = LinkStates::of(self.testbed.controls, &self.layout)?;
-        let cut = read.0.values().filter(|layers| layers.added.iter().any(|layer| layer.cut.is_some())).count();
+        let cut = read.0.values().filter(|link| link.added.iter().any(|impairment| impairment.cut.is_some())).count();
         Ok(vec![match (healed, cut) {
             (0, 0) => "there was no partition; all hosts reach one another".to_owned(),
             (_, 0) => "joined: all hosts reach one another".to_owned(),

@@ -24,7 +24,7 @@ pub(super) struct LinkState {
 
 impl LinkState {
     fn cut(&self) -> Option<Cut> {
-        self.added.iter().find_map(|layer| layer.cut)
+        self.added.iter().find_map(|impairment| impairment.cut)
     }
 }
 
@@ -41,12 +41,12 @@ impl LinkStates {
         }
         let mut all = BTreeMap::new();
         for (pair, link) in &controls.by_name {
-            let mut layers = controls.control.effective(*link)?;
+            let mut distance = controls.control.effective(*link)?;
             let expected = distances.get(pair).map_or(&[][..], Vec::as_slice);
             // The distances were there first.
-            let known = layers.iter().zip(expected).take_while(|(layer, expected)| layer == expected).count();
-            let added = layers.split_off(known);
-            all.insert(pair.clone(), LinkState { distance: layers, added });
+            let known = distance.iter().zip(expected).take_while(|(found, expected)| found == expected).count();
+            let added = distance.split_off(known);
+            all.insert(pair.clone(), LinkState { distance, added });
         }
         Ok(LinkStates(all))
     }
@@ -57,8 +57,9 @@ impl LinkStates {
         let mut left: BTreeMap<Pair, Vec<Impairment>> = self
             .0
             .iter()
-            .map(|(pair, layers)| {
-                (pair.clone(), layers.added.iter().filter(|layer| layer.cut.is_none()).copied().collect())
+            .map(|(pair, link)| {
+                let added = link.added.iter().filter(|impairment| impairment.cut.is_none());
+                (pair.clone(), added.copied().collect())
             })
             .collect();
         // What commands have asked for, as far as it is really there.
@@ -87,30 +88,31 @@ impl LinkStates {
                 let others = hosts.iter().filter(|other| other.name != *name);
                 let pairs: Vec<Pair> = others.map(|other| pair(name, &other.name, out)).collect();
                 let first = pairs.first().and_then(|pair| left.get(pair)).cloned().unwrap_or_default();
-                for layer in first {
+                for impairment in first {
                     // One link alone is told as that link.
                     if pairs.len() > 1
-                        && pairs.iter().all(|pair| left.get(pair).is_some_and(|layers| layers.contains(&layer)))
+                        && pairs.iter().all(|pair| left.get(pair).is_some_and(|left| left.contains(&impairment)))
                     {
                         pairs.iter().for_each(|pair| {
-                            take(&mut left, pair, &layer);
+                            take(&mut left, pair, &impairment);
                         });
-                        words.entry(name.clone()).or_default().push(format!("{} {direction}", self::words(&layer)));
+                        let words = words.entry(name.clone()).or_default();
+                        words.push(format!("{} {direction}", self::words(&impairment)));
                     }
                 }
             }
         }
         let mut single: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-        for ((from, to), layers) in left {
-            for layer in layers {
-                single.entry((from.clone(), self::words(&layer))).or_default().push(to.clone());
+        for ((from, to), impairments) in left {
+            for impairment in impairments {
+                single.entry((from.clone(), self::words(&impairment))).or_default().push(to.clone());
             }
         }
         for ((from, what), to) in single {
             words.entry(from).or_default().push(format!("{what} to {}", to.join(", ")));
         }
-        for ((from, to), layers) in &self.0 {
-            if layers.cut().is_some() && !self.is_cut(to, from) {
+        for ((from, to), link) in &self.0 {
+            if link.cut().is_some() && !self.is_cut(to, from) {
                 words.entry(from.clone()).or_default().push(format!("CUT to {to} (one way)"));
             }
         }
@@ -139,7 +141,7 @@ impl LinkStates {
     }
 
     fn is_cut(&self, from: &str, to: &str) -> bool {
-        self.0.get(&(from.to_owned(), to.to_owned())).is_some_and(|layers| layers.cut().is_some())
+        self.0.get(&(from.to_owned(), to.to_owned())).is_some_and(|link| link.cut().is_some())
     }
 }
 
@@ -147,11 +149,11 @@ fn pair(host: &str, other: &str, out: bool) -> Pair {
     if out { (host.to_owned(), other.to_owned()) } else { (other.to_owned(), host.to_owned()) }
 }
 
-/// Takes one such layer off a link; false if it has none.
-fn take(left: &mut BTreeMap<Pair, Vec<Impairment>>, pair: &Pair, layer: &Impairment) -> bool {
-    let Some(layers) = left.get_mut(pair) else { return false };
-    let Some(position) = layers.iter().position(|found| found == layer) else { return false };
-    layers.remove(position);
+/// Takes one such impairment off a link; false if it has none.
+fn take(left: &mut BTreeMap<Pair, Vec<Impairment>>, pair: &Pair, impairment: &Impairment) -> bool {
+    let Some(of_link) = left.get_mut(pair) else { return false };
+    let Some(position) = of_link.iter().position(|found| found == impairment) else { return false };
+    of_link.remove(position);
     true
 }
 
@@ -230,9 +232,9 @@ mod tests {
     use super::*;
 
     fn cut(cuts: &[(&str, &str)]) -> LinkStates {
-        let layer = Impairment { cut: Some(Cut::Drop), ..Impairment::NONE };
+        let impairment = Impairment { cut: Some(Cut::Drop), ..Impairment::NONE };
         let of = |(from, to): &(&str, &str)| {
-            (((*from).to_owned(), (*to).to_owned()), LinkState { distance: Vec::new(), added: vec![layer] })
+            (((*from).to_owned(), (*to).to_owned()), LinkState { distance: Vec::new(), added: vec![impairment] })
         };
         LinkStates(cuts.iter().map(of).collect())
     }
@@ -261,11 +263,11 @@ mod tests {
     fn what_hits_all_links_of_a_host_is_told_once_and_what_hits_one_is_told_of_it() {
         let hosts = Hosts::new(3);
         let slow = Impairment::delay(Delay::from_ms(100));
-        let layers = |layer| LinkState { distance: Vec::new(), added: vec![layer] };
+        let with = |impairment| LinkState { distance: Vec::new(), added: vec![impairment] };
         let mut read = LinkStates::default();
         for (from, to) in hosts.pairs() {
             let hit = from.name == "n2" || (from.name == "n1" && to.name == "n3");
-            let of = if hit { layers(slow) } else { LinkState::default() };
+            let of = if hit { with(slow) } else { LinkState::default() };
             read.0.insert((from.name.clone(), to.name.clone()), of);
         }
         let words = read.by_host(&hosts, &Ledger::default());

@@ -55,13 +55,13 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         })
     });
     let hosts = hosts.collect::<Result<Vec<_>, Failure>>()?;
-    let text = |layers: &[Impairment]| layers.iter().map(Impairment::to_string).collect::<Vec<_>>();
-    let links = read.0.iter().map(|((from, to), layers)| LinkStatus {
+    let text = |impairments: &[Impairment]| impairments.iter().map(Impairment::to_string).collect::<Vec<_>>();
+    let links = read.0.iter().map(|((from, to), link)| LinkStatus {
         from: from.clone(),
         to: to.clone(),
-        distance: (!layers.distance.is_empty()).then(|| text(&layers.distance).join(", ")),
-        impairments: text(&layers.added),
-        cut: layers.added.iter().any(|layer| layer.cut.is_some()),
+        distance: (!link.distance.is_empty()).then(|| text(&link.distance).join(", ")),
+        impairments: text(&link.added),
+        cut: link.added.iter().any(|impairment| impairment.cut.is_some()),
     });
     let no_disk = lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}"));
     Ok(Status {

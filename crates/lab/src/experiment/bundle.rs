@@ -8,8 +8,8 @@ use brownout_yaml::{FileError, Node, one_of};
 
 use super::{
     Source,
+    factor::{Factor, Kind, SECTIONS, section},
     tree::{place_of, texts},
-    vary::{Factor, Kind, SECTIONS, section},
 };
 
 /// Whether levels like these set keys.

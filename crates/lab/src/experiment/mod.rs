@@ -8,6 +8,7 @@ mod bundle;
 mod choice;
 mod cluster;
 mod differences;
+mod factor;
 mod fault;
 mod impairment;
 mod load;
@@ -29,6 +30,7 @@ pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use cluster::{
     AccessSection, Addresses, ClusterSection, EncryptionSection, EtcdChoice, InternodeChoice, JitChoice, Setting,
 };
+pub use factor::{Factor, Level};
 pub use fault::*;
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
@@ -41,7 +43,7 @@ pub use signal::Signal;
 pub(crate) use source::one_of;
 pub use source::{FileError, Source};
 pub use topology::{OverlayChoice, SiteSection, Topology};
-pub use vary::{Factor, Level, Variation};
+pub use vary::Variation;
 
 /// An experiment file. Unknown keys are errors.
 #[derive(Debug, Clone, Deserialize)]

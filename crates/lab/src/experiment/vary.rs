@@ -11,6 +11,7 @@ use marked_yaml::types::MarkedScalarNode;
 
 use super::{
     Source, bundle,
+    factor::{Factor, Kind, Level, SECTIONS, section},
     tree::{place_of, places, replace, scalar, texts},
 };
 
@@ -24,35 +25,6 @@ pub struct Variation {
     pub factors: Vec<Factor>,
     /// Of each cell the number of its level, by factor.
     pub cells: Vec<Vec<usize>>,
-}
-
-/// Something that varies.
-#[derive(Debug, Clone)]
-pub struct Factor {
-    /// Its name in the file.
-    pub name: String,
-    /// Its levels, in the file's order.
-    pub levels: Vec<Level>,
-    pub(super) kind: Kind,
-}
-
-/// What a factor's values are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// They stand where the file has `${name}`.
-    Variable,
-    /// They are values of the key after which the factor is named.
-    Key,
-    /// Each is a mapping of keys of the file to their values.
-    Bundle,
-}
-
-/// One level of a factor.
-#[derive(Debug, Clone)]
-pub struct Level {
-    /// For people: the value, or the name that was given to it.
-    pub name: String,
-    pub(super) value: Node,
 }
 
 /// Keys of `vary:` that name no factor.
@@ -356,15 +328,6 @@ impl Source {
     fn is_key(&self, name: &str) -> bool {
         SECTIONS.contains(&section(name))
     }
-}
-
-/// What may vary; the other keys of a file are of all cells together.
-pub(super) const SECTIONS: [&str; 8] =
-    ["network", "cluster", "load", "phases", "faults", "objective", "fresh-every", "parallel"];
-
-/// The first step of a dotted key.
-pub(super) fn section(key: &str) -> &str {
-    key.split('.').next().unwrap_or(key)
 }
 
 /// All combinations, the last factor changing fastest.

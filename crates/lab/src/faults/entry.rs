@@ -1,8 +1,8 @@
 //! From an entry to its fault: the only way in which a fault is made, for a file as for a command.
 
 use super::{
-    clock, corrupt, cpu, disk, duplicate, ends, fault::Fault, flaky, link, mtu, partition, pause, rate, reorder, role,
-    slow,
+    clock, corrupt, cpu, disk, duplicate, ends, fault::Fault, flaky, link, mtu, partition, pause, rate, reorder,
+    role_fault, slow,
 };
 use crate::{
     experiment::{Complaint, FaultEntry},
@@ -11,7 +11,7 @@ use crate::{
 
 /// The fault that an entry of a file, or a command, asks for. `seed` is for what is left to chance.
 pub fn from_entry(entry: &FaultEntry, hosts: &Hosts, seed: u64) -> Result<Box<dyn Fault>, Complaint> {
-    match role::fault(entry, hosts, |entry| on_hosts(entry, hosts, seed))? {
+    match role_fault::fault(entry, hosts, |entry| on_hosts(entry, hosts, seed))? {
         Some(fault) => Ok(Box::new(fault)),
         None => on_hosts(entry, hosts, seed),
     }

@@ -24,6 +24,7 @@ mod provable;
 mod rate;
 mod reorder;
 mod role;
+mod role_fault;
 pub mod sabotage;
 mod slow;
 
@@ -37,4 +38,4 @@ pub use fault::{ActiveFault, Fault, Healing};
 pub use links::LinkFault;
 pub use needs::{Needs, TrainNeed};
 pub use role::Role;
-pub(crate) use role::Roles;
+pub(crate) use role_fault::Roles;

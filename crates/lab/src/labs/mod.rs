@@ -6,29 +6,20 @@
 
 mod room;
 mod shared;
+mod shares;
 mod told;
 mod turns;
 
 use std::path::Path;
 
-use brownout_machine::{Core, Processors, available_memory, cpu_list};
-use serde::{Deserialize, Serialize};
+use brownout_machine::{Core, Processors, available_memory};
 
+pub use self::shares::Labs;
 pub(crate) use self::{
     shared::{Ready, Shared},
     told::Told,
-    turns::Turns,
 };
-use crate::{LabError, design::Design, machine};
-
-/// Labs that work at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Labs {
-    /// The processors of each, ascending; of a single one, all that there are.
-    pub processors: Vec<Vec<usize>>,
-    /// Why there are so many and no more, in words.
-    pub reason: String,
-}
+use crate::{LabError, design::Design, machine, planner::Planner};
 
 /// What the machine has for labs.
 #[derive(Debug, Clone)]
@@ -96,114 +87,73 @@ impl Takes {
     }
 }
 
-impl Labs {
-    /// Those of a design. `before` is how many earlier sessions of the run had: so many there have to be again where
-    /// the file leaves it to the machine.
-    ///
-    /// # Errors
-    /// The machine has no room for as many as are asked for.
-    pub fn of(design: &Design, room: &Room, before: Option<u32>) -> Result<Labs, LabError> {
-        let takes = Takes::of(design);
-        let numbers = design.cells.iter().filter_map(|cell| cell.plan.parallel);
-        let said = numbers.max();
-        let is_said = said.is_some();
-        let asked = if design.search.is_some() { Some(1) } else { said.or(before) };
-        let Some(asked) = asked else { return Ok(Labs::as_many_as_fit(design, room, takes)) };
-        let reason = match (design.search.is_some(), is_said, asked) {
-            (true, ..) => "a search chooses each trial by those before it".to_owned(),
-            (false, false, _) => "parallel: auto, as in the run's earlier sessions".to_owned(),
-            (false, true, 1) => "parallel: 1".to_owned(),
-            (false, true, _) => format!("parallel: {asked}, of {}", room.words()),
-        };
-        let labs = usize::try_from(asked).unwrap_or(usize::MAX);
-        if labs > 1 {
-            refuse(labs, room, takes)?;
-        }
-        Ok(Labs::among(room, labs, reason))
+/// Those of a design. `before` is how many earlier sessions of the run had: so many there have to be again where
+/// the file leaves it to the machine.
+///
+/// # Errors
+/// The machine has no room for as many as are asked for.
+pub fn of(design: &Design, room: &Room, before: Option<u32>) -> Result<Labs, LabError> {
+    let takes = Takes::of(design);
+    let numbers = design.cells.iter().filter_map(|cell| cell.plan.parallel);
+    let said = numbers.max();
+    let is_said = said.is_some();
+    let asked = if design.search.is_some() { Some(1) } else { said.or(before) };
+    let Some(asked) = asked else { return Ok(as_many_as_fit(design, room, takes)) };
+    let reason = match (design.search.is_some(), is_said, asked) {
+        (true, ..) => "a search chooses each trial by those before it".to_owned(),
+        (false, false, _) => "parallel: auto, as in the run's earlier sessions".to_owned(),
+        (false, true, 1) => "parallel: 1".to_owned(),
+        (false, true, _) => format!("parallel: {asked}, of {}", room.words()),
+    };
+    let labs = usize::try_from(asked).unwrap_or(usize::MAX);
+    if labs > 1 {
+        refuse(labs, room, takes)?;
     }
+    Ok(among(room, labs, reason))
+}
 
-    fn as_many_as_fit(design: &Design, room: &Room, takes: Takes) -> Labs {
-        let wanted = room::wanted(takes.nodes);
-        let by_processors = room::most(&room.cores, room.capacity, wanted);
-        let by = |there_is: Option<u64>, each: u64| {
-            there_is.map_or(usize::MAX, |there_is| usize::try_from(there_is / each.max(1)).unwrap_or(usize::MAX))
-        };
-        let (by_memory, by_disk) = (by(room.memory, takes.memory), by(room.disk, machine::DISK_NEEDED));
-        let trials = crate::planner::Planner::new(design).most_trials();
-        let labs = by_processors.min(by_memory).min(by_disk).min(trials).max(1);
-        let limit = [
-            (trials, format!("the design has {trials} trial{}", if trials == 1 { "" } else { "s" })),
-            (by_processors, format!("{} wants {wanted} processors, and there are {}", takes.words(), room.words())),
-            (
-                by_memory,
-                format!(
-                    "{} needs {} MB, and {} MB are available",
-                    takes.words(),
-                    takes.memory >> 20,
-                    room.memory.unwrap_or(0) >> 20
-                ),
+fn as_many_as_fit(design: &Design, room: &Room, takes: Takes) -> Labs {
+    let wanted = room::wanted(takes.nodes);
+    let by_processors = room::most(&room.cores, room.capacity, wanted);
+    let by = |there_is: Option<u64>, each: u64| {
+        there_is.map_or(usize::MAX, |there_is| usize::try_from(there_is / each.max(1)).unwrap_or(usize::MAX))
+    };
+    let (by_memory, by_disk) = (by(room.memory, takes.memory), by(room.disk, machine::DISK_NEEDED));
+    let trials = Planner::new(design).most_trials();
+    let labs = by_processors.min(by_memory).min(by_disk).min(trials).max(1);
+    let limit = [
+        (trials, format!("the design has {trials} trial{}", if trials == 1 { "" } else { "s" })),
+        (by_processors, format!("{} wants {wanted} processors, and there are {}", takes.words(), room.words())),
+        (
+            by_memory,
+            format!(
+                "{} needs {} MB, and {} MB are available",
+                takes.words(),
+                takes.memory >> 20,
+                room.memory.unwrap_or(0) >> 20
             ),
-            (
-                by_disk,
-                format!(
-                    "each needs up to {} MB of disk, and {} MB are free",
-                    machine::DISK_NEEDED >> 20,
-                    room.disk.unwrap_or(0) >> 20
-                ),
+        ),
+        (
+            by_disk,
+            format!(
+                "each needs up to {} MB of disk, and {} MB are free",
+                machine::DISK_NEEDED >> 20,
+                room.disk.unwrap_or(0) >> 20
             ),
-        ];
-        let reason = limit.into_iter().min_by_key(|(most, _)| *most).map(|(_, words)| words).unwrap_or_default();
-        Labs::among(room, labs, format!("parallel: auto; {reason}"))
-    }
+        ),
+    ];
+    let reason = limit.into_iter().min_by_key(|(most, _)| *most).map(|(_, words)| words).unwrap_or_default();
+    among(room, labs, format!("parallel: auto; {reason}"))
+}
 
-    fn among(room: &Room, labs: usize, reason: String) -> Labs {
-        if labs > 1 {
-            return Labs { processors: room::share_out(&room.cores, room.capacity, labs), reason };
-        }
-        // One has all, shared with nobody but other programs: it is bound to nothing.
-        let mut all: Vec<usize> = room.cores.iter().flat_map(|core| core.cpus.iter().copied()).collect();
-        all.sort_unstable();
-        Labs { processors: vec![all], reason }
+fn among(room: &Room, labs: usize, reason: String) -> Labs {
+    if labs > 1 {
+        return Labs { processors: room::share_out(&room.cores, room.capacity, labs), reason };
     }
-
-    /// How many there are.
-    pub fn count(&self) -> u32 {
-        u32::try_from(self.processors.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Whether there is more than one.
-    pub fn are_several(&self) -> bool {
-        self.processors.len() > 1
-    }
-
-    /// How many may be at work beside each other while a cell is run: what its file says, or all.
-    pub(crate) fn at_once(&self, parallel: Option<u32>) -> u32 {
-        parallel.unwrap_or(u32::MAX).min(self.count())
-    }
-
-    /// The processors of each, as lists.
-    pub fn lists(&self) -> Vec<String> {
-        self.processors.iter().map(|own| cpu_list(own)).collect()
-    }
-
-    /// "2 at once, on processors 0-3 and 4-7 (…)"; "one at a time (…)".
-    pub fn words(&self) -> String {
-        let reason = &self.reason;
-        match self.count() {
-            1 => format!("one at a time ({reason})"),
-            count => format!("{count} at once, each on processors of its own: {} ({reason})", self.lists().join("; ")),
-        }
-    }
-
-    /// What to mind; none with processors enough.
-    pub fn warning(&self) -> Option<String> {
-        let each = self.processors.first().map_or(0, Vec::len);
-        (self.are_several() && each < 2).then(|| {
-            "each lab has one processor, for which the database and the measurement compete; fewer labs at once (parallel) \
-             have more"
-                .to_owned()
-        })
-    }
+    // One has all, shared with nobody but other programs: it is bound to nothing.
+    let mut all: Vec<usize> = room.cores.iter().flat_map(|core| core.cpus.iter().copied()).collect();
+    all.sort_unstable();
+    Labs { processors: vec![all], reason }
 }
 
 /// Refuses more labs than there is room for.

@@ -9,7 +9,7 @@ use std::{
 use brownout_analysis::Lesson;
 use brownout_record::{CellRow, Recorder};
 
-use super::{Labs, Turns};
+use super::{shares::Labs, turns::Turns};
 use crate::{
     LabError,
     design::{Design, PlannedTrial},

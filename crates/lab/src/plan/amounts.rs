@@ -2,12 +2,13 @@
 
 use brownout_units::{Count, Rate};
 
-use super::{
-    check::Check,
-    load::{MAX_RATE, MAX_THREADS},
-    narrow::to_u32,
-};
+use super::{check::Check, narrow::to_u32};
 use crate::experiment::{Amount, FileError, Mix, MixShare, OpShare};
+
+/// Operations per second of all together.
+pub(crate) const MAX_RATE: f64 = 1e6;
+/// Virtual users of all together.
+pub(super) const MAX_THREADS: u64 = 100_000;
 
 /// Operations per second of those that go by the clock; none if none does.
 pub(super) fn rate(own: &[Amount]) -> Option<f64> {

@@ -1,10 +1,14 @@
 //! What a lab is made of.
 
 use brownout_cluster::{DatabaseKind, etcd, memory_needed};
-use brownout_network::Impairment;
 use brownout_record::Subject;
 
-use super::{check::Check, cluster::encryption, network::overlay_words, to_u16};
+use super::{
+    check::Check,
+    cluster::encryption,
+    network::{Distance, overlay_words},
+    to_u16,
+};
 use crate::{
     experiment::{ClusterSection, Experiment, FileError, NetworkSection, Source},
     hosts::Hosts,
@@ -97,15 +101,4 @@ impl Layout {
         let mtu = to_u16(self.network.mtu.0);
         self.hosts.overlay().map(|overlay| overlay_words(overlay, mtu)).unwrap_or_default()
     }
-}
-
-/// What lies between hosts all the time.
-#[derive(Debug, Clone)]
-pub struct Distance {
-    /// From → to, in words: "us-east → eu-west".
-    pub words: String,
-    /// The ordered pairs of hosts.
-    pub pairs: Vec<(String, String)>,
-    /// On each of them.
-    pub impairment: Impairment,
 }

@@ -5,7 +5,11 @@ use brownout_load::{Consistency, EtcdLoad, KeyValue, Timestamps};
 use brownout_stress::run::experiment::ProfileLoad;
 use brownout_units::{Bytes, Count, Delay};
 
-use super::{amounts, check::Check, narrow::to_u32};
+use super::{
+    amounts::{self, MAX_RATE, MAX_THREADS},
+    check::Check,
+    narrow::to_u32,
+};
 use crate::{
     experiment::{Amount, CoordinatorsChoice, FileError, LoadSection, MixShare, RateChoice, TimestampsChoice},
     hosts::Hosts,
@@ -15,10 +19,6 @@ use crate::{
 pub(super) const MAX_WEIGHT: u64 = 1_000_000;
 /// Every open operation ends within the time-out; a longer one would outlast most phases.
 const MAX_TIMEOUT: Delay = Delay::from_secs(60);
-/// Operations per second of all together.
-pub(crate) const MAX_RATE: f64 = 1e6;
-/// Virtual users of all together.
-pub(super) const MAX_THREADS: u64 = 100_000;
 
 /// The load of a plan.
 #[derive(Debug, Clone)]

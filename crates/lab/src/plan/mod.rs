@@ -25,19 +25,20 @@ use brownout_units::Share;
 
 use self::check::Check;
 use self::narrow::to_u32;
+pub(crate) use self::{amounts::MAX_RATE, narrow::to_u16, network::limits_packets};
 pub(crate) use self::{
     amounts::words,
     cluster::{encryption, split_address},
     etcd::PREFIX as ETCD_PREFIX,
 };
 pub use self::{
-    layout::{Distance, Layout},
+    layout::Layout,
     load::{PlannedLoad, Work},
+    network::Distance,
     period::{PlannedFault, PlannedPeriod},
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
-pub(crate) use self::{load::MAX_RATE, narrow::to_u16, network::limits_packets};
 use crate::{
     experiment::{Amount, Experiment, FileError, ParallelChoice, Source},
     hosts::Hosts,

@@ -6,7 +6,7 @@ use brownout_cluster::DatabaseKind;
 use brownout_network::{Impairment, overlay::Overlay};
 use brownout_units::{Count, Share};
 
-use super::{Distance, check::Check, profiles::ONLY_DATA_CENTRE, to_u16, to_u32};
+use super::{check::Check, profiles::ONLY_DATA_CENTRE, to_u16, to_u32};
 use crate::{
     experiment::{Complaint, FileError, Topology, one_of},
     faults::Fault,
@@ -15,6 +15,17 @@ use crate::{
 
 /// What this kernel has (tcp(7)).
 const CONGESTION_CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// What lies between hosts all the time.
+#[derive(Debug, Clone)]
+pub struct Distance {
+    /// From → to, in words: "us-east → eu-west".
+    pub words: String,
+    /// The ordered pairs of hosts.
+    pub pairs: Vec<(String, String)>,
+    /// On each of them.
+    pub impairment: Impairment,
+}
 
 impl Check<'_> {
     /// The hosts in their sites, and what lies between them.

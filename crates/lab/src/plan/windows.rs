@@ -47,8 +47,8 @@ impl Check<'_> {
             let (have, need) = (Delay::from_ns(have), Delay::from_ns(need));
             self.complain(key, format!("{have} is too short to prove this fault by {what}; it needs at least {need}"))
         };
-        let changes = changes(faults);
-        let first = changes.first().map_or(0, |change| change.at);
+        let transitions = transitions(faults);
+        let first = transitions.first().map_or(0, |transition| transition.at);
         for (index, fault) in faults.iter().enumerate() {
             let (need, what) = evidence(fault, hosts);
             let (need, key) = (need.ns(), format!("faults.{}", entries[index]));
@@ -58,15 +58,15 @@ impl Check<'_> {
             }
             // Whether other faults' nodes take their time to end and to start is seen where processes are looked at.
             let processes = fault.fault().is_some_and(|fault| fault.needs().process_witness);
-            let felt = |change: &Change| {
-                let long = if processes || change.fault == index { change.long } else { 0 };
-                Change { long, ..*change }
+            let felt = |transition: &Transition| {
+                let long = if processes || transition.fault == index { transition.long } else { 0 };
+                Transition { long, ..*transition }
             };
-            let changes: Vec<Change> = changes.iter().map(felt).collect();
+            let transitions: Vec<Transition> = transitions.iter().map(felt).collect();
             for severity in 0..fault.severities.len() {
                 let periods: Vec<&PlannedPeriod> =
                     fault.periods.iter().filter(|period| period.severity == severity).collect();
-                let during = quiet_in(&changes, &periods);
+                let during = quiet_in(&transitions, &periods);
                 if during < need {
                     let message = too_little(fault, &periods, need, what).unwrap_or_else(|| {
                         let have = periods.iter().map(|period| period.ends.ns() - period.starts.ns()).sum();
@@ -81,7 +81,7 @@ impl Check<'_> {
             }
             let end = length(phases, Phase::Fault) + length(phases, Phase::Recovery);
             let healed = fault.ends().ns();
-            if quiet(&changes, healed, end) < need {
+            if quiet(&transitions, healed, end) < need {
                 let heals = fault.fault().map_or(0, |fault| fault.heals_within().ns());
                 return refuse("phases.recovery", end - healed, heals + unsettled(fault) + need, what);
             }
@@ -95,8 +95,8 @@ fn length(phases: &[PlannedPhase], wanted: Phase) -> u64 {
 }
 
 /// Every moment at which something comes or goes, in order.
-fn changes(faults: &[PlannedFault]) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+fn transitions(faults: &[PlannedFault]) -> Vec<Transition> {
+    let mut transitions: Vec<Transition> = Vec::new();
     for (index, fault) in faults.iter().enumerate() {
         let (unsettled, early) = (unsettled(fault), early(fault));
         let (injects, heals) =
@@ -108,7 +108,7 @@ fn changes(faults: &[PlannedFault]) -> Vec<Change> {
         let next = |at| own.iter().map(|(at, _)| *at).find(|next| *next > at).unwrap_or(u64::MAX) - at;
         let last = |at| at - own.iter().rev().map(|(at, _)| *at).find(|last| *last < at).unwrap_or(0);
         let stall = fault.fault().is_some_and(Fault::is_stall);
-        changes.extend(own.iter().map(|(at, comes)| Change {
+        transitions.extend(own.iter().map(|(at, comes)| Transition {
             fault: index,
             at: *at,
             long: if *comes { injects } else { heals },
@@ -124,13 +124,13 @@ fn changes(faults: &[PlannedFault]) -> Vec<Change> {
             },
         }));
     }
-    changes.sort_by_key(|change| change.at);
-    changes
+    transitions.sort_by_key(|transition| transition.at);
+    transitions
 }
 
 /// Why a fault's periods leave too little time to prove it, though no other fault came between, and what to write instead.
 fn too_little(fault: &PlannedFault, periods: &[&PlannedPeriod], need: u64, what: &str) -> Option<String> {
-    let alone = quiet_in(&changes(std::slice::from_ref(fault)), periods);
+    let alone = quiet_in(&transitions(std::slice::from_ref(fault)), periods);
     if alone >= need {
         return None;
     }
@@ -187,7 +187,7 @@ pub(super) fn lasts(fault: &PlannedFault, length: Delay, hosts: &Hosts) -> Resul
     let (need, what) = evidence(fault, hosts);
     let once = PlannedPeriod { severity: 0, starts: Delay::ZERO, ends: length };
     let alone = PlannedFault { periods: vec![once], ..fault.clone() };
-    let enough = quiet(&changes(std::slice::from_ref(&alone)), 0, length.ns()) >= need.ns();
+    let enough = quiet(&transitions(std::slice::from_ref(&alone)), 0, length.ns()) >= need.ns();
     if enough { Ok(()) } else { Err((Delay::from_ns(longest(fault, need.ns())), what)) }
 }
 
@@ -239,7 +239,7 @@ fn early(fault: &PlannedFault) -> u64 {
 
 /// A moment at which a fault comes or goes; ns from the start of the phase, and around it.
 #[derive(Clone, Copy)]
-struct Change {
+struct Transition {
     fault: usize,
     at: u64,
     /// What the change itself may take.
@@ -249,15 +249,15 @@ struct Change {
 }
 
 /// The same of some periods together.
-fn quiet_in(changes: &[Change], periods: &[&PlannedPeriod]) -> u64 {
-    periods.iter().map(|period| quiet(changes, period.starts.ns(), period.ends.ns())).sum()
+fn quiet_in(transitions: &[Transition], periods: &[&PlannedPeriod]) -> u64 {
+    periods.iter().map(|period| quiet(transitions, period.starts.ns(), period.ends.ns())).sum()
 }
 
 /// Time between `from` and `to` in which nothing has just changed, or is about to. What takes its time may reach in from before.
-fn quiet(changes: &[Change], from: u64, to: u64) -> u64 {
+fn quiet(transitions: &[Transition], from: u64, to: u64) -> u64 {
     let mut settled = from;
     let mut quiet = 0;
-    for Change { at, long, margin, early, .. } in changes.iter().filter(|change| change.at <= to) {
+    for Transition { at, long, margin, early, .. } in transitions.iter().filter(|transition| transition.at <= to) {
         if *at >= from {
             quiet += at.saturating_sub(*early).saturating_sub(settled);
         }
@@ -293,8 +293,8 @@ fn evidence(fault: &PlannedFault, hosts: &Hosts) -> (Delay, &'static str) {
 mod tests {
     use super::*;
 
-    fn change(at: u64, long: u64) -> Change {
-        Change { fault: 0, at, long, margin: 1, early: 2 }
+    fn change(at: u64, long: u64) -> Transition {
+        Transition { fault: 0, at, long, margin: 1, early: 2 }
     }
 
     #[test]

@@ -10,12 +10,13 @@ mod max_rate;
 use std::{collections::BTreeMap, time::Duration};
 
 use brownout_analysis::Lesson;
-use brownout_record::Arm;
+use brownout_record::{Arm, DesignDescription, FactorDescription};
 
 pub use self::{danger_zone::DangerZone, matrix::Matrix, max_rate::MaxRate};
 use crate::{
     design::{Cell, Design, PlannedTrial},
-    experiment::Method,
+    experiment::{Factor, Method},
+    labs::Labs,
 };
 
 /// Planned trials that are valid, or have been tried as often as they may be, by their number, with what a search learns from them.
@@ -66,6 +67,32 @@ impl Expected {
     /// The part of it that passes on the clock, where `at_once` says how many labs work beside each other.
     pub(crate) fn shared_by(self, at_once: impl Fn(Option<u32>) -> u32) -> Duration {
         self.length / at_once(self.parallel).max(1)
+    }
+}
+
+/// How long all trials of a design take, about, of a search at most; without provisioning and without those that are
+/// repeated. By these labs; none: by one.
+pub fn expected_duration(design: &Design, labs: Option<&Labs>) -> Duration {
+    let shared = |expected: Expected| expected.shared_by(|parallel| labs.map_or(1, |labs| labs.at_once(parallel)));
+    Planner::new(design).expected(design).into_values().map(shared).sum()
+}
+
+/// A design as the record keeps it, by so many labs at once; `only` is the number of the one trial that is to be run.
+pub fn description(design: &Design, only: Option<u32>, labs: u32) -> DesignDescription {
+    let factor = |factor: &Factor| FactorDescription {
+        name: factor.name.clone(),
+        levels: factor.levels.iter().map(|level| level.name.clone()).collect(),
+    };
+    DesignDescription {
+        factors: design.variation.factors.iter().map(factor).collect(),
+        blocks: design.blocks,
+        without_fault: design.without_fault,
+        attempts: design.attempts,
+        trials: Planner::new(design).most_trials() as u32,
+        only,
+        labs,
+        margin: Some(design.margin.fraction()),
+        search: design.search.as_ref().map(|search| search.description.clone()),
     }
 }
 

@@ -28,10 +28,10 @@ pub fn danger_zones(
         let found = run.and_then(|run| run.zone.as_ref());
         let crossing = |loss: f64| match (run, found) {
             (None, _) => "not measured yet".to_owned(),
-            (Some(_), None) => "not told".to_owned(),
+            (Some(_), None) => "undetermined".to_owned(),
             (Some(_), Some(found)) => {
                 let known = found.crossings.iter().find(|crossing| (crossing.loss - loss).abs() < 1e-9);
-                known.map_or_else(|| "not told".to_owned(), |known| between(known, zone.fault == "delay"))
+                known.map_or_else(|| "undetermined".to_owned(), |known| between(known, zone.fault == "delay"))
             }
         };
         table.row([
@@ -52,7 +52,7 @@ fn between(crossing: &Crossing, delay: bool) -> String {
         (Some(low), Some(high)) => format!("{} … {}", value(low), value(high)),
         (Some(low), None) => format!("above {}", value(low)),
         (None, Some(high)) => format!("below {}", value(high)),
-        (None, None) => "not told".to_owned(),
+        (None, None) => "undetermined".to_owned(),
     };
     if crossing.back.is_empty() {
         return text;
