@@ -73,13 +73,10 @@ pub struct Operation {
     pub conditional: u64,
     /// Those of them that were not applied.
     pub not_applied: u64,
-    /// Requests of operations that may be retried; 0 where each is tried only once.
-    pub attempts: u64,
-    /// Attempts that failed or timed out, by class; an operation with a failed attempt may still have succeeded.
-    pub attempts_failed: BTreeMap<String, u64>,
-    /// Service times of attempts, ns; empty where every operation had one.
-    pub attempt_service: Histogram<u64>,
-    /// Service times of pages, ns; empty where no operation has pages.
+    /// Service times of requests of operations that may be retried, ns, by outcome; empty where each is tried only once.
+    /// An operation with a failed attempt may still have succeeded.
+    pub attempts: BTreeMap<Outcome, Histogram<u64>>,
+    /// Service times of pages that were answered in time, ns; empty where no operation has pages.
     pub pages: Histogram<u64>,
     /// By coordinator and outcome.
     pub cells: Vec<Cell>,
@@ -97,9 +94,7 @@ impl Operation {
             requests: 0,
             conditional: 0,
             not_applied: 0,
-            attempts: 0,
-            attempts_failed: BTreeMap::new(),
-            attempt_service: histogram(),
+            attempts: BTreeMap::new(),
             pages: histogram(),
             cells: Vec::new(),
         }
@@ -133,6 +128,20 @@ impl Operation {
             add_ended(&mut all, cell.outcome, cell.count, of(cell));
         }
         all.add_never_sent(self.never_sent + self.withheld);
+        all
+    }
+
+    /// Requests of operations that may be retried, which have ended.
+    pub fn attempts_ended(&self) -> u64 {
+        self.attempts.iter().filter(|(outcome, _)| **outcome != Outcome::Late).map(|(_, times)| times.len()).sum()
+    }
+
+    /// Service times of attempts, with all populations they can be of.
+    pub fn attempt_latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        for (outcome, times) in &self.attempts {
+            add_ended(&mut all, *outcome, times.len(), times);
+        }
         all
     }
 
@@ -179,11 +188,9 @@ impl Operation {
         self.requests += other.requests;
         self.conditional += other.conditional;
         self.not_applied += other.not_applied;
-        self.attempts += other.attempts;
-        for (class, count) in &other.attempts_failed {
-            *self.attempts_failed.entry(class.clone()).or_default() += count;
+        for (outcome, times) in &other.attempts {
+            let _ = self.attempts.entry(*outcome).or_insert_with(histogram).add(times);
         }
-        let _ = self.attempt_service.add(&other.attempt_service);
         let _ = self.pages.add(&other.pages);
         for cell in &other.cells {
             self.cell(&cell.coordinator, cell.outcome).add(cell);
