@@ -29,7 +29,8 @@ mod population;
 
 pub(crate) use filling::Filling;
 pub use key_value::{KeyValue, Timestamps};
-pub(crate) use key_value_thread::{FILLING, KeyValueLoad, MIX};
+pub(crate) use key_value::{FILLING, MIX};
+pub(crate) use key_value_thread::KeyValueLoad;
 pub(crate) use keys::Keys;
 pub(crate) use population::Population;
 

@@ -1,7 +1,4 @@
 //! The data path through the driver keeps the same account as our own; and what bounds and orders nodes on both.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
-
-mod common;
 
 use std::{sync::Arc, thread::sleep};
 
@@ -10,7 +7,7 @@ use brownout_load::{
     WireOptions, control, stay,
     stub::{Answer, Behaviour, Stub, StubOptions},
 };
-use common::{
+use crate::common::{
     scripted::{Asking, Plan, Shared},
     *,
 };
