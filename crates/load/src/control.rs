@@ -210,8 +210,9 @@ fn is_own_keyspace(name: &str) -> bool {
 async fn same_tables(session: &Session, coordinators: &[Coordinator]) -> Result<(), String> {
     let mut common: Option<BTreeSet<String>> = None;
     for node in coordinators {
-        let tables =
-            tables_of(session, node).await.map_err(|reason| format!("{} does not report its tables: {reason}", node.name))?;
+        let tables = tables_of(session, node)
+            .await
+            .map_err(|reason| format!("{} does not report its tables: {reason}", node.name))?;
         if common.as_ref().is_some_and(|first| *first != tables) {
             return Err(format!("{} has other tables than {}", node.name, coordinators[0].name));
         }

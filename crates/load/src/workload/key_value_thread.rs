@@ -9,7 +9,8 @@ use super::{
     Verdict, Workload,
     filling::Filling,
     key_value::{FILLING, FLOWS, READS, WRITES},
-    keys::Keys, population::Population,
+    keys::Keys,
+    population::Population,
 };
 use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
 

@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
+use crate::common::*;
 use brownout_load::{
     Balancing, Coordinator, Credentials, Engine, EngineConfig, KeyValue, LoadError, Table, WireOptions, control,
     murmur3_token, stay,
     stub::{Stub, StubOptions},
 };
-use crate::common::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
 

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, thread::sleep};
 
+use crate::common::{
+    scripted::{Asking, Plan, Shared},
+    *,
+};
 use brownout_load::{
     Balancing, DataPath, Engine, EngineConfig, ErrorClass, KeyValue, Outcome, Pace, Protocol, Retries, Route, Version,
     WireOptions, control, stay,
     stub::{Answer, Behaviour, Stub, StubOptions},
-};
-use crate::common::{
-    scripted::{Asking, Plan, Shared},
-    *,
 };
 
 fn driven(stub: &Stub) -> EngineConfig {

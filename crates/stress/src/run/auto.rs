@@ -9,7 +9,8 @@ use super::{
     execution::Run,
     logs::Logs,
     outcome::Outcome,
-    phase::How, plan,
+    phase::How,
+    plan,
     steps::{self, StepRule},
 };
 use crate::{
