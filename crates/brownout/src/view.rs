@@ -222,7 +222,7 @@ fn brief(lab: u32, tick: &Tick) -> Vec<String> {
     vec![
         format!("  lab {lab}    {}    fault in force   {}", course(tick), in_force(tick)),
         format!(
-            "          delivered {:>6.0}/s of {:>6.0}/s   failed {:>4}   p50 {:>8}   p99 {:>8}   its processors {:>3.0}% busy",
+            "          delivered {:>6.0}/s of {:>6.0}/s   failed {:>4}   {OF} p50 {:>8}   p99 {:>8}   its processors {:>3.0}% busy",
             tick.delivered,
             tick.offered,
             tick.failed,
@@ -272,14 +272,15 @@ fn columns() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use brownout_lab::progress::Course;
 
     use super::*;
 
-    #[test]
-    fn a_count_beside_a_percentile_is_of_the_same_operations() {
+    fn tick() -> Tick {
         let read = OperationTick { name: "read".to_owned(), ok: 0, timed_out: 3, p50_ns: 5_000_000_000 };
-        let tick = Tick {
+        Tick {
             course: Course { trial: 1, trials: 1, behind: Duration::ZERO },
             left_of_run: Duration::ZERO,
             phase: "fault".to_owned(),
@@ -293,7 +294,36 @@ mod tests {
             operations: vec![read],
             faults: Vec::new(),
             busy: 0.0,
-        };
-        assert_eq!(operations(&tick), "read 5.00s (0 ok, 3 timed out)");
+        }
+    }
+
+    #[test]
+    fn a_count_beside_a_percentile_is_of_the_same_operations() {
+        assert_eq!(operations(&tick()), "read 5.00s (0 ok, 3 timed out)");
+    }
+
+    /// What a view of lines writes.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_view_says_of_which_operations_its_latencies_are() {
+        let written = Written::default();
+        Lines { began: Instant::now(), lab: 0, to: Box::new(written.clone()) }.tick(&tick());
+        let line = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        for shown in [line, body(&tick()).join("\n"), brief(2, &tick()).join("\n")] {
+            assert!(shown.contains("p99") && shown.contains("ok and timed out"), "{shown}");
+        }
     }
 }

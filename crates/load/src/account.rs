@@ -180,27 +180,32 @@ pub struct OperationCounts {
     pub rows: u64,
     /// Conditional writes (LWT) that were not applied. They are among the successful operations.
     pub not_applied: u64,
-    /// Service times of single pages in ns. An operation of several pages has one response time.
+    /// Service times of single pages that were answered in time, in ns. An operation of several pages has one response
+    /// time.
     pub pages: Histogram<u64>,
-    /// The attempts of these operations; `None` if each is tried only once.
-    pub attempts: Option<Attempts>,
+    /// The attempts of these operations; none if each is tried only once.
+    pub attempts: Attempts,
 }
 
-/// Requests of operations that may be retried. Every request counts, including pages.
-#[derive(Debug, Clone)]
-pub struct Attempts {
-    /// How many have ended: `answered`, `timed_out`, and all `failures`.
-    pub count: u64,
-    /// Answered in time and correctly.
-    pub answered: u64,
-    /// Given up after [`crate::Retries::attempt_timeout`], or together with the operation.
-    pub timed_out: u64,
-    /// Those of `timed_out` that were answered after all.
-    pub late: u64,
-    /// Failed, by class.
-    pub failures: BTreeMap<ErrorClass, u64>,
-    /// Time from sending to the answer or failure, in ns.
-    pub service: Histogram<u64>,
+/// Requests of operations that may be retried: by outcome, the time of each in ns. Every request counts, including
+/// pages.
+///
+/// [`Outcome::Ok`] and failures: from sending to the answer. [`Outcome::TimedOut`]: from sending until it was given up,
+/// after [`crate::Retries::attempt_timeout`] or together with the operation. [`Outcome::Late`]: from sending to the
+/// answer of one that had timed out, counted in addition.
+#[derive(Debug, Clone, Default)]
+pub struct Attempts(pub BTreeMap<Outcome, Histogram<u64>>);
+
+impl Attempts {
+    /// How many had this outcome.
+    pub fn count(&self, outcome: Outcome) -> u64 {
+        self.0.get(&outcome).map_or(0, Histogram::len)
+    }
+
+    /// How many have ended: answered, failed or timed out.
+    pub fn ended(&self) -> u64 {
+        self.0.iter().filter(|(outcome, _)| **outcome != Outcome::Late).map(|(_, times)| times.len()).sum()
+    }
 }
 
 /// All operations whose intended start lies in one interval.

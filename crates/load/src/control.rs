@@ -117,23 +117,6 @@ pub fn drop_keyspaces<'a>(
     })
 }
 
-/// Waits until all `coordinators` report the same schema version, and returns it. Nodes of several versions describe
-/// their own tables differently, so that these never are the same: there the tables of users have to be, and what is
-/// returned stands for those.
-///
-/// # Errors
-/// No coordinator can be reached, or they do not agree within the limit; the error then says what each of them reports.
-pub fn schema_agreement<'a>(
-    wire: &WireOptions,
-    coordinators: &[Coordinator],
-    thread_start: &ThreadStart,
-    limit: impl Into<Limit<'a>>,
-) -> Result<String, LoadError> {
-    in_session("schema agreement", coordinators, wire, thread_start, limit.into(), async |session, state| {
-        Ok(agree(session, coordinators, state).await)
-    })
-}
-
 /// Reads the token ring with the replicas of every range, for the keyspace of `table` (which must exist).
 ///
 /// # Errors
@@ -168,26 +151,26 @@ pub(crate) fn control_error(what: &str, coordinators: &[Coordinator], reason: im
     LoadError::Control { what: what.to_owned(), coordinator: names(coordinators), reason: reason.to_string() }
 }
 
-/// What a coordinator says of the schema that it holds.
+/// The schema version that a coordinator reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Held {
-    /// Of the schema.
+struct SchemaVersion {
+    /// A UUID: the same on nodes that hold the same schema.
     version: String,
-    /// Of the server, without its last number: `5.0`.
+    /// The server's, without its last number: `5.0`.
     release: String,
 }
 
 /// What every coordinator says for itself; `Err` with the reason if it says nothing.
-async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<Held, String>> {
+async fn versions(session: &Session, coordinators: &[Coordinator]) -> BTreeMap<String, Result<SchemaVersion, String>> {
     let mut versions = BTreeMap::new();
     for node in coordinators {
         let text = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'";
         let held = async {
             let rows = ask(session, node, text).await?;
             let row = rows.single_row::<(CqlValue, String)>().map_err(|error| error.to_string())?;
-            let version = row.0.as_uuid().ok_or_else(|| "it tells no schema version".to_owned())?;
+            let version = row.0.as_uuid().ok_or_else(|| "it does not report a schema version".to_owned())?;
             let release = row.1.rsplit_once('.').map_or(row.1.as_str(), |(release, _)| release).to_owned();
-            Ok::<Held, String>(Held { version: version.to_string(), release })
+            Ok::<SchemaVersion, String>(SchemaVersion { version: version.to_string(), release })
         };
         versions.insert(node.name.clone(), held.await);
     }
@@ -223,34 +206,37 @@ fn is_own_keyspace(name: &str) -> bool {
     name == "system" || name.starts_with("system_")
 }
 
-/// How many tables all coordinators have, if they are the same on all; else who has others.
-async fn common_tables(session: &Session, coordinators: &[Coordinator]) -> Result<String, String> {
+/// Checks that all coordinators have the same tables; else says who has others.
+async fn same_tables(session: &Session, coordinators: &[Coordinator]) -> Result<(), String> {
     let mut common: Option<BTreeSet<String>> = None;
     for node in coordinators {
-        let tables =
-            tables_of(session, node).await.map_err(|reason| format!("{} does not tell: {reason}", node.name))?;
+        let tables = tables_of(session, node)
+            .await
+            .map_err(|reason| format!("{} does not report its tables: {reason}", node.name))?;
         if common.as_ref().is_some_and(|first| *first != tables) {
             return Err(format!("{} has other tables than {}", node.name, coordinators[0].name));
         }
         common = Some(tables);
     }
-    Ok(format!("{} tables, the same on all", common.unwrap_or_default().len()))
+    Ok(())
 }
 
-/// Waits without limit until all coordinators have one version. `state` describes the progress.
-pub(crate) async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) -> String {
+/// Waits without limit until all coordinators report the same schema version. `state` describes the progress. Nodes of
+/// several releases describe their own tables differently, so that their versions never are the same: there the tables
+/// of users have to be.
+pub(crate) async fn agree(session: &Session, coordinators: &[Coordinator], state: &mut String) {
     loop {
         let versions = versions(session, coordinators).await;
         let mut told = versions.values();
         if let Some(Ok(first)) = told.next() {
             let others: Vec<_> = told.collect();
             if others.iter().all(|held| matches!(held, Ok(held) if held.version == first.version)) {
-                return first.version.clone();
+                return;
             }
             let is_mixed = others.iter().any(|held| matches!(held, Ok(held) if held.release != first.release));
             if is_mixed && others.iter().all(|held| held.is_ok()) {
-                match common_tables(session, coordinators).await {
-                    Ok(common) => return common,
+                match same_tables(session, coordinators).await {
+                    Ok(()) => return,
                     Err(reason) => {
                         *state = format!("no agreement on the schema: {reason}");
                         sleep(POLL).await;
@@ -259,9 +245,9 @@ pub(crate) async fn agree(session: &Session, coordinators: &[Coordinator], state
                 }
             }
         }
-        let tell = |(name, held): (&String, &Result<Held, String>)| match held {
-            Ok(held) => format!("{name} has {}", held.version),
-            Err(reason) => format!("{name} does not tell: {reason}"),
+        let tell = |(name, held): (&String, &Result<SchemaVersion, String>)| match held {
+            Ok(held) => format!("{name} has version {}", held.version),
+            Err(reason) => format!("{name} does not report one: {reason}"),
         };
         *state = format!("no agreement on the schema: {}", versions.iter().map(tell).collect::<Vec<_>>().join("; "));
         sleep(POLL).await;

@@ -13,7 +13,8 @@ use std::{
 };
 
 use brownout_load::{
-    Attempts, Balance, Ended, Engine, EngineConfig, ErrorClass, Next, Outcome, Pace, Retries, RetryDelay, Route,
+    Attempts, Balance, Ended, Engine, EngineConfig, ErrorClass, Histogram, Next, Outcome, Pace, Retries, RetryDelay,
+    Route, histogram,
 };
 use common::{
     scripted::{Asking, Diary, Plan, Reply, Scripted, Shared},
@@ -43,8 +44,16 @@ fn run(config: EngineConfig, plan: Plan, count: u64) -> (Book, Balance, Diary) {
 }
 
 fn attempts(book: &Book, count: impl Fn(&Attempts) -> u64) -> u64 {
-    let all = book.0.values().flat_map(|bucket| &bucket.operations).filter_map(|counts| counts.attempts.as_ref());
-    all.map(count).sum()
+    book.0.values().flat_map(|bucket| &bucket.operations).map(|counts| count(&counts.attempts)).sum()
+}
+
+/// Service times of the attempts that ended so.
+fn attempt_times(book: &Book, outcome: Outcome) -> Histogram<u64> {
+    let mut all = histogram();
+    for counts in book.0.values().flat_map(|bucket| &bucket.operations) {
+        counts.attempts.0.get(&outcome).into_iter().for_each(|times| all.add(times).unwrap());
+    }
+    all
 }
 
 #[test]
@@ -57,8 +66,9 @@ fn a_request_that_is_answered_before_it_is_wholly_sent_has_taken_the_server_no_t
     let (book, balance, _) = run(config, Plan { padding: 32 << 20, ..Plan::new("write") }, 1);
     let elapsed = brownout_base::clock::monotonic_ns() - begun;
     assert_eq!((balance.failed, balance.failures[&ErrorClass::Invalid]), (1, 1), "{balance:#?}");
-    assert_eq!(attempts(&book, |attempts| attempts.service.len()), 1);
-    let service = attempts(&book, |attempts| attempts.service.max());
+    let times = attempt_times(&book, Outcome::Failed(ErrorClass::Invalid));
+    assert_eq!((times.len(), attempts(&book, Attempts::ended)), (1, 1));
+    let service = times.max();
     assert!(service <= elapsed + elapsed / 500, "{service} of {elapsed}: counted from the machine's start");
 }
 
@@ -83,7 +93,7 @@ fn an_operation_with_pages_has_one_response_and_its_pages_have_an_account_of_the
             book.0.values().flat_map(|bucket| &bucket.operations).map(pick).max().unwrap()
         };
         assert!(book.response(|_, _| true).max() >= slowest(|counts| counts.pages.max()));
-        assert_eq!(attempts(&book, |attempts| attempts.count), 0, "nothing is tried twice");
+        assert_eq!(attempts(&book, Attempts::ended), 0, "nothing is tried twice");
     }
 }
 
@@ -105,17 +115,17 @@ fn an_operation_is_tried_again_as_often_as_configured_and_only_after_the_configu
     };
     let (book, balance) = one(3, ErrorClass::Overloaded);
     assert_eq!((balance.answered_ok, balance.failed, balance.sent), (30, 0, 30), "{balance:#?}");
-    assert_eq!(attempts(&book, |attempts| attempts.count), 90);
-    assert_eq!(attempts(&book, |attempts| attempts.answered), 30);
-    assert_eq!(attempts(&book, |attempts| attempts.failures[&ErrorClass::Overloaded]), 60);
-    assert_eq!(attempts(&book, |attempts| attempts.service.len()), 90);
+    assert_eq!(attempts(&book, Attempts::ended), 90);
+    assert_eq!(attempts(&book, |attempts| attempts.count(Outcome::Ok)), 30);
+    let overloaded = Outcome::Failed(ErrorClass::Overloaded);
+    assert_eq!(attempts(&book, |attempts| attempts.count(overloaded)), 60);
     let (book, balance) = one(2, ErrorClass::Overloaded);
     // Two tries each: fail, fail; serve; fail, fail; …
     assert_eq!((balance.answered_ok, balance.failed), (15, 15), "{balance:#?}");
-    assert_eq!(attempts(&book, |attempts| attempts.count), 45);
+    assert_eq!(attempts(&book, Attempts::ended), 45);
     let (book, balance) = one(10, ErrorClass::Unavailable);
     assert_eq!((balance.answered_ok, balance.failed), (10, 20), "{balance:#?}");
-    assert_eq!(attempts(&book, |attempts| attempts.count), 30);
+    assert_eq!(attempts(&book, Attempts::ended), 30);
 }
 
 #[test]
@@ -159,9 +169,11 @@ fn an_attempt_that_is_not_answered_in_its_time_is_followed_by_another() {
     let balance = stop(engine, &mut book);
     diary.lock().unwrap().check();
     assert_eq!((balance.answered_ok, balance.timed_out), (30, 0), "{balance:#?}");
-    let given_up = attempts(&book, |attempts| attempts.timed_out);
-    assert!(given_up >= 14, "{given_up} attempts had no answer");
-    assert_eq!(attempts(&book, |attempts| attempts.answered), 30);
+    // What was given up has taken at least its time-out, and is not left out of the times of attempts.
+    let given_up = attempt_times(&book, Outcome::TimedOut);
+    assert!(given_up.len() >= 14, "{} attempts had no answer", given_up.len());
+    assert!(given_up.max() <= 51 * MS && given_up.value_at_quantile(0.5) >= 45 * MS, "{given_up:?}");
+    assert_eq!(attempts(&book, |attempts| attempts.count(Outcome::Ok)), 30);
 }
 
 #[test]
@@ -173,7 +185,7 @@ fn the_last_attempt_has_as_long_as_its_operation() {
     let (book, balance, diary) = run(config, Plan::new("read"), 16);
     assert_eq!((balance.timed_out, balance.failed), (16, 0), "{balance:#?}");
     assert!(diary.ended.values().all(|(ended, requests)| (*ended, *requests) == (Ended::TimedOut, 3)));
-    assert_eq!(attempts(&book, |attempts| attempts.timed_out), 48);
+    assert_eq!(attempts(&book, |attempts| attempts.count(Outcome::TimedOut)), 48);
     let response = book.response(|_, outcome| outcome == Outcome::TimedOut);
     assert!(response.min() >= 1_999 * MS && response.max() <= 2_001 * MS, "response = timeout");
 }
@@ -196,7 +208,7 @@ fn a_lost_connection_is_made_anew_and_what_was_on_it_is_tried_again() {
     let (book, balance, _) = run(EngineConfig { retries, ..config(&server) }, Plan::new("read"), 300);
     assert_eq!((balance.answered_ok, balance.failed), (300, 0), "{balance:#?}");
     assert!(balance.connections_lost >= 7, "{balance:#?}");
-    let lost = attempts(&book, |attempts| attempts.failures.get(&ErrorClass::ConnectionLost).copied().unwrap_or(0));
+    let lost = attempts(&book, |attempts| attempts.count(Outcome::Failed(ErrorClass::ConnectionLost)));
     assert!(lost >= balance.connections_lost, "{lost}");
 }
 

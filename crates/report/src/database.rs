@@ -100,8 +100,8 @@ const MEANS: [(&str, &str); 5] = [
     ("gc-pause", "pause for garbage, mean"),
 ];
 
-/// A line: what, and one cell for each phase.
-struct Line {
+/// A row of the table: what, and one cell for each phase.
+struct Row {
     what: String,
     cells: Vec<String>,
 }
@@ -160,7 +160,7 @@ impl Page {
 pub(crate) fn html(trial: &TrialFindings) -> Option<String> {
     let found = trial.database.as_ref()?;
     let rows =
-        |lines: Vec<Line>| lines.into_iter().map(|line| ("", row(line).into_iter().map(cell).collect())).collect();
+        |lines: Vec<Row>| lines.into_iter().map(|line| ("", row(line).into_iter().map(cell).collect())).collect();
     let caption = format!("What it served, counted and showed in each phase{}", order(found));
     let all = lines(found).into_iter().chain(watched(found, trial)).collect();
     let mut out = table("", &caption, &headings("what", found), rows(all));
@@ -185,12 +185,12 @@ fn headings<'a>(first: &'a str, found: &'a DatabaseFindings) -> Vec<&'a str> {
     [first].into_iter().chain(found.phases.iter().map(|phase| phase.phase.as_str())).collect()
 }
 
-fn row(line: Line) -> Vec<String> {
+fn row(line: Row) -> Vec<String> {
     [line.what].into_iter().chain(line.cells).collect()
 }
 
 /// A row for the terminal.
-fn short(line: Line) -> Vec<String> {
+fn short(line: Row) -> Vec<String> {
     let mut widths = [NAME_WIDTH].into_iter().chain(std::iter::repeat(CELL_WIDTH));
     row(line).iter().map(|text| text::shorten(text, widths.next().unwrap_or(CELL_WIDTH))).collect()
 }
@@ -207,7 +207,7 @@ fn order(found: &DatabaseFindings) -> String {
 }
 
 /// All that is not nought.
-fn lines(found: &DatabaseFindings) -> Vec<Line> {
+fn lines(found: &DatabaseFindings) -> Vec<Row> {
     let all = || found.phases.iter().flat_map(|phase| &phase.by_node);
     let counters = all().flat_map(|one| &one.counters).map(|one| (one.name.as_str(), one.subject.as_str()));
     let gauges = all().flat_map(|one| &one.gauges).map(|one| (one.name.as_str(), one.subject.as_str()));
@@ -226,19 +226,19 @@ fn lines(found: &DatabaseFindings) -> Vec<Line> {
             0 => "0".to_owned(),
             total_ns => text::share(total_ns as f64 / phase.measured_ns.max(1) as f64),
         };
-        lines.push(Line { what: "JVM stood still, of the time".to_owned(), cells: each(share) });
+        lines.push(Row { what: "JVM stood still, of the time".to_owned(), cells: each(share) });
         let longest = |one: &NodeEvidence, _: &DatabasePhase| one.pauses.longest_ns.div_ceil(1_000_000).to_string();
-        lines.push(Line { what: "… longest pause, ms".to_owned(), cells: each(longest) });
+        lines.push(Row { what: "… longest pause, ms".to_owned(), cells: each(longest) });
     }
     lines
 }
 
 /// Who led, where a leader decides.
-fn led(found: &DatabaseFindings) -> Vec<Line> {
+fn led(found: &DatabaseFindings) -> Vec<Row> {
     if found.phases.iter().all(|phase| phase.led.is_none()) {
         return Vec::new();
     }
-    let line = |what: &str, show: fn(&Led) -> String| Line {
+    let line = |what: &str, show: fn(&Led) -> String| Row {
         what: what.to_owned(),
         cells: found.phases.iter().map(|phase| text::or_none(phase.led.as_ref(), show)).collect(),
     };
@@ -250,15 +250,15 @@ fn led(found: &DatabaseFindings) -> Vec<Line> {
     lines
 }
 
-/// How far watches lagged, as the load saw it.
-fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Line> {
+/// How far watches lagged, as the load saw it; of what no watch told within the time-out, the time-out.
+fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Row> {
     if trial.watches.is_empty() {
         return Vec::new();
     }
     let own = |one: &NodeEvidence, phase: &DatabasePhase| {
         trial.watches.iter().find(|lag| lag.node == one.node && lag.phase == phase.phase)
     };
-    let line = |what: &str, show: &dyn Fn(&WatchLag) -> String| Line {
+    let line = |what: &str, show: &dyn Fn(&WatchLag) -> String| Row {
         what: what.to_owned(),
         cells: found.phases.iter().map(|phase| joined(phase, |one| text::or_none(own(one, phase), show))).collect(),
     };
@@ -266,8 +266,8 @@ fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Line> {
         move |lag: &WatchLag| text::or_none(lag.lag, |lag| text::quantile(quantile(lag)))
     };
     let mut lines = vec![
-        line("watch behind its put, p50", &at(|lag| lag.p50)),
-        line("watch behind its put, p99", &at(|lag| lag.p99)),
+        line("watch lag p50, ok+timed-out", &at(|lag| lag.p50)),
+        line("watch lag p99, ok+timed-out", &at(|lag| lag.p99)),
     ];
     if trial.watches.iter().any(|lag| lag.missing > 0) {
         lines.push(line("puts that no watch told of", &|lag| text::count(lag.missing)));
@@ -276,7 +276,7 @@ fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Line> {
 }
 
 /// Means of times, by what they are of.
-fn means(found: &DatabaseFindings) -> Vec<Line> {
+fn means(found: &DatabaseFindings) -> Vec<Row> {
     let nodes = || found.phases.iter().flat_map(|phase| &phase.by_node);
     let mut there: Vec<(&str, &str)> =
         nodes().flat_map(|one| &one.means).map(|one| (one.name.as_str(), one.subject.as_str())).collect();
@@ -288,7 +288,7 @@ fn means(found: &DatabaseFindings) -> Vec<Line> {
             let own = one.means.iter().find(|one| one.name == name && one.subject == subject);
             text::or_none(own, |own| format_ns(own.mean_ns))
         };
-        Line {
+        Row {
             what: if subject.is_empty() { what.to_owned() } else { format!("{what}: {subject}") },
             cells: found.phases.iter().map(|phase| joined(phase, figure)).collect(),
         }
@@ -301,7 +301,7 @@ fn place(name: &str, subject: &str) -> usize {
     KNOWN.iter().position(is).unwrap_or(KNOWN.len())
 }
 
-fn line(found: &DatabaseFindings, name: &str, subject: &str) -> Line {
+fn line(found: &DatabaseFindings, name: &str, subject: &str) -> Row {
     let known = KNOWN.get(place(name, subject));
     let counts = found.phases.iter().flat_map(|phase| &phase.by_node).any(|one| counter(one, name, subject).is_some());
     let (what, show) = match known {
@@ -329,7 +329,7 @@ fn line(found: &DatabaseFindings, name: &str, subject: &str) -> Line {
         }
     };
     let cells = found.phases.iter().map(|phase| joined(phase, |one| figure(one, phase))).collect();
-    Line { what, cells }
+    Row { what, cells }
 }
 
 fn counter<'a>(one: &'a NodeEvidence, name: &str, subject: &str) -> Option<&'a Counter> {
@@ -354,7 +354,7 @@ fn joined(phase: &DatabasePhase, show: impl Fn(&NodeEvidence) -> String) -> Stri
 }
 
 /// What each coordinator made of each replica.
-fn scores(found: &DatabaseFindings, show: fn(&NodeEvidence, &Score, &DatabasePhase) -> String) -> Vec<Line> {
+fn scores(found: &DatabaseFindings, show: fn(&NodeEvidence, &Score, &DatabasePhase) -> String) -> Vec<Row> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for one in found.phases.iter().flat_map(|phase| &phase.by_node) {
         pairs.extend(one.scores.iter().map(|score| (one.node.as_str(), score.of.as_str())));
@@ -367,7 +367,7 @@ fn scores(found: &DatabaseFindings, show: fn(&NodeEvidence, &Score, &DatabasePha
             let score = one.and_then(|one| one.scores.iter().find(|score| score.of == of));
             text::or_none(one.zip(score), |(one, score)| show(one, score, phase))
         });
-        Line { what: format!("{node} → {of}"), cells: cells.collect() }
+        Row { what: format!("{node} → {of}"), cells: cells.collect() }
     };
     pairs.into_iter().map(of).collect()
 }

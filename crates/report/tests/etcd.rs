@@ -6,7 +6,7 @@
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
-use brownout_analysis::findings;
+use brownout_analysis::{Quantile, Response, WatchLag, findings};
 use brownout_record::EvidenceRow;
 use brownout_report::{Style, html, summary, svg};
 use common::Synthetic;
@@ -59,6 +59,23 @@ fn the_terminal_says_who_led_and_for_how_long_nobody_did() {
     assert!(line("without a leader").contains("1.50s"), "{text}");
     assert!(line("fsync of the log, mean").contains("500us / 500us / "), "{text}");
     assert!(text.contains("n3 led from 19.500s") && text.contains("nobody led from 18.000s"), "{text}");
+}
+
+#[test]
+fn the_lag_of_watches_says_that_it_is_of_those_too_that_did_not_tell() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = etcd().run(directory.path());
+    let mut found = findings(&run).unwrap();
+    let (told, missing) =
+        (Quantile { value_ns: 2_000_000, at_least: false }, Quantile { value_ns: 5_000_000_000, at_least: true });
+    let lag = Response { count: 4, mean_ns: 1.3e9, p50: told, p95: missing, p99: missing, p999: missing, max: missing };
+    let (phase, node) = ("fault".to_owned(), "n1".to_owned());
+    found.trials[0].watches = vec![WatchLag { phase, node, events: 3, missing: 1, lag: Some(lag) }];
+    for text in [summary(&found, Style { color: false, width: 120 }), html(&run, &found).unwrap()] {
+        for name in ["watch lag p50, ok+timed-out", "watch lag p99, ok+timed-out", "puts that no watch told of"] {
+            assert!(text.contains(name), "no {name}: {text}");
+        }
+    }
 }
 
 #[test]

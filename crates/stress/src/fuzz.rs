@@ -54,6 +54,8 @@ pub fn profile(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     /// Calls `target` with every file of a corpus, and with mutations that remove pieces or insert pieces of other
     /// files.
     fn replay(corpus: &str, least: usize, target: fn(&str)) {
@@ -63,12 +65,8 @@ mod tests {
         seeds.sort();
         let seeds: Vec<String> = seeds.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
         assert!(seeds.len() >= least, "{} files in {directory}", seeds.len());
-        let mut state = 7_u64;
-        let mut below = |bound: usize| {
-            // Knuth's MMIX; its high bits are the better ones.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % bound.max(1)
-        };
+        let mut random = Random::new(7);
+        let mut below = |bound: usize| random.below(bound as u64) as usize;
         for seed in &seeds {
             target(seed);
             for _ in 0..50 {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-use brownout_load::{Bucket, OperationCounts, Outcome, Series, histogram};
+use brownout_load::{Attempts, Bucket, OperationCounts, Outcome, Series, histogram};
 use brownout_stress::output::{Fold, Measure, Rows, Total, results, steps};
 
 const SECOND: u64 = 1_000_000_000;
@@ -57,7 +57,7 @@ fn bucket(second: u64, generator: &mut Generator) -> Bucket {
             rows: 3 * ended,
             not_applied: 0,
             pages: histogram(),
-            attempts: None,
+            attempts: Attempts::default(),
         }
     };
     Bucket {

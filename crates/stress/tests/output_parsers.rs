@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Balance, Bucket, ErrorClass, OperationCounts, Outcome, Series, histogram};
+use brownout_load::{Attempts, Balance, Bucket, ErrorClass, OperationCounts, Outcome, Series, histogram};
 use brownout_stress::output::{END, Fold, Measure, Rows, account, results};
 
 const SECOND: u64 = 1_000_000_000;
@@ -62,7 +62,7 @@ fn printed() -> String {
                 rows: 0,
                 not_applied: 0,
                 pages: histogram(),
-                attempts: None,
+                attempts: Attempts::default(),
             }],
             lateness,
             late_starts: 50,

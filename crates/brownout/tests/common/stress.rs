@@ -99,6 +99,11 @@ impl Load {
         }
     }
 
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Waits for the end; a run that has none is ended, and fails the test.
     pub fn done(mut self) -> Done {
         let begun = Instant::now();

@@ -3,11 +3,10 @@
 use super::{
     connection::{Filled, Loss, Open, State, Step},
     operations::{Operation, Stage},
-    page::AttemptEnd,
     worker::Worker,
 };
 use crate::{
-    Answer, Ended, ErrorClass, Failure, Next, Received, ServerError, Verdict,
+    Answer, Ended, ErrorClass, Failure, Next, Outcome, Received, ServerError, Verdict,
     sys::Ready,
     wire::{Body, Header, answer::answer},
 };
@@ -157,27 +156,27 @@ impl Worker {
             self.ledger.found(intended, finding);
         }
         // A server may answer what the kernel has not wholly taken: it refuses a request by its header.
-        let service = if open.sent_ns == 0 { 0 } else { at.saturating_sub(open.sent_ns) };
+        let service = open.service_ns(at);
         if let Some(operation) = self.operations.get_mut(open.handle) {
             operation.outstanding -= 1;
         }
         if open.late {
             if self.counts_attempts {
-                self.ledger.attempt(intended, name, AttemptEnd::Late, service);
+                self.ledger.attempt(intended, name, Outcome::Late, service);
             }
             self.late(open.handle, at);
             return;
         }
         if at > operation.deadline {
             // The deadline has passed, but the timeout wheel has not reported it yet.
-            self.count_attempt(operation, AttemptEnd::TimedOut, 0);
+            self.count_attempt(operation, Outcome::TimedOut, open.service_ns(operation.deadline));
             self.end_timed_out(open.handle, true, at);
             self.late(open.handle, at);
             return;
         }
         let end = match verdict.next {
-            Next::Failed(class) => AttemptEnd::Failed(class),
-            Next::Done | Next::Page | Next::Request => AttemptEnd::Answered,
+            Next::Failed(class) => Outcome::Failed(class),
+            Next::Done | Next::Page | Next::Request => Outcome::Ok,
         };
         self.count_attempt(operation, end, service);
         match verdict.next {

@@ -123,6 +123,13 @@ pub(super) struct Open {
     pub(super) late: bool,
 }
 
+impl Open {
+    /// How long the server has had all of it at `at`, ns.
+    pub(super) fn service_ns(&self, at: u64) -> u64 {
+        if self.sent_ns == 0 { 0 } else { at.saturating_sub(self.sent_ns) }
+    }
+}
+
 pub(super) struct Connection {
     /// Index of its coordinator.
     pub(super) coordinator: usize,
@@ -461,11 +468,12 @@ impl Connection {
         }
     }
 
-    /// The operation no longer waits for this request; its stream stays reserved for the late answer.
-    pub(super) fn give_up(&mut self, stream: u16) {
-        if let Some(Some(open)) = self.slots.get_mut(usize::from(stream)) {
-            open.late = true;
-        }
+    /// The operation no longer waits for this request; its stream stays reserved for the late answer. Returns
+    /// it as it was.
+    pub(super) fn give_up(&mut self, stream: u16) -> Option<Open> {
+        let open = self.slots.get_mut(usize::from(stream))?.as_mut()?;
+        open.late = true;
+        Some(*open)
     }
 
     /// Closes it, and returns the requests that were in flight, including late ones.

@@ -45,14 +45,14 @@ impl Driven {
         })
     }
 
-    /// The operation no longer waits for this request; it is still measured. Returns the coordinator it went to, if
-    /// known.
-    pub(super) fn give_up(&mut self, slot: u32) -> Option<u16> {
-        let slot = self.slots.get_mut(slot as usize)?;
+    /// The operation no longer waits for this request; it is still measured. Returns it, and the coordinator it went
+    /// to, if known.
+    pub(super) fn give_up(&mut self, slot: u32) -> (Option<Open>, Option<u16>) {
+        let Some(slot) = self.slots.get_mut(slot as usize) else { return (None, None) };
         if let Some(open) = &mut slot.open {
             open.late = true;
         }
-        slot.chosen.get()
+        (slot.open, slot.chosen.get())
     }
 
     /// Forgets all requests, and returns them.

@@ -7,7 +7,6 @@ use super::{
     driven::Driven,
     ledger::Entry,
     operations::{Handle, Operation, Stage},
-    page::AttemptEnd,
     wheel::TICK_NS,
     worker::Worker,
 };
@@ -22,9 +21,9 @@ fn entry(operation: &Operation) -> Entry {
 
 impl Worker {
     /// Counts an attempt, if operations may have several.
-    pub(super) fn count_attempt(&mut self, operation: &Operation, end: AttemptEnd, service: u64) {
+    pub(super) fn count_attempt(&mut self, operation: &Operation, outcome: Outcome, service: u64) {
         if self.counts_attempts {
-            self.ledger.attempt(operation.intended, operation.name, end, service);
+            self.ledger.attempt(operation.intended, operation.name, outcome, service);
         }
     }
 
@@ -83,8 +82,8 @@ impl Worker {
             return;
         }
         if operation.stage == Stage::OnWay {
-            self.give_up(handle, operation.place);
-            self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+            let service = self.give_up(handle, operation.place, operation.deadline);
+            self.count_attempt(&operation, Outcome::TimedOut, service);
         }
         self.end_timed_out(handle, operation.outstanding > 0, now);
     }
@@ -201,21 +200,23 @@ impl Worker {
             // The last attempt lasts as long as the operation.
             return;
         }
-        self.give_up(handle, operation.place);
-        self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+        // This thread may be late itself: then the answer may be here already.
+        let service = self.give_up(handle, operation.place, now).min(self.attempt_timeout_ns.unwrap_or(u64::MAX));
+        self.count_attempt(&operation, Outcome::TimedOut, service);
         self.try_again(handle, now, now);
     }
 
     /// The operation no longer waits for the request on this connection and stream; its answer is still measured.
-    fn give_up(&mut self, handle: Handle, place: (u32, u16)) {
+    /// Returns how long the server has had it at `at`, ns.
+    fn give_up(&mut self, handle: Handle, place: (u32, u16), at: u64) -> u64 {
         let Some(driven) = &mut self.driven else {
-            self.connections[place.0 as usize].give_up(place.1);
-            return;
+            return self.connections[place.0 as usize].give_up(place.1).map_or(0, |open| open.service_ns(at));
         };
-        let coordinator = driven.give_up(place.0);
+        let (open, coordinator) = driven.give_up(place.0);
         if let (Some(operation), Some(coordinator)) = (self.operations.get_mut(handle), coordinator) {
             operation.coordinator = coordinator;
         }
+        open.map_or(0, |open| open.service_ns(at))
     }
 
     /// Closes a connection and ends what was in flight; operations queued for its coordinator go elsewhere.
@@ -270,12 +271,11 @@ impl Worker {
             let operation = *operation;
             if class != ErrorClass::Abandoned && operation.deadline <= now {
                 // The timeout wheel would have reported it within its next tick.
-                self.count_attempt(&operation, AttemptEnd::TimedOut, 0);
+                self.count_attempt(&operation, Outcome::TimedOut, open.service_ns(operation.deadline));
                 self.end_timed_out(open.handle, operation.outstanding > 0, now);
                 continue;
             }
-            let service = if open.sent_ns == 0 { 0 } else { now.saturating_sub(open.sent_ns) };
-            self.count_attempt(&operation, AttemptEnd::Failed(class), service);
+            self.count_attempt(&operation, Outcome::Failed(class), open.service_ns(now));
             self.failed(open.handle, class, now);
         }
     }

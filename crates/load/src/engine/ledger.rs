@@ -5,7 +5,7 @@ use std::ops::Range;
 use hdrhistogram::Histogram;
 
 use super::{
-    page::{AttemptEnd, Page, Part, Shape},
+    page::{Page, Part, Shape},
     samples::Sample,
 };
 use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram, schedule::Limiter};
@@ -288,12 +288,12 @@ impl Ledger {
         }
     }
 
-    /// An attempt has ended, `service` after it was sent.
-    pub(super) fn attempt(&mut self, intended: u64, name: u16, end: AttemptEnd, service: u64) {
-        if end == AttemptEnd::Late && !self.keeps(intended) {
+    /// An attempt has ended, or was given up, `service` after it was sent.
+    pub(super) fn attempt(&mut self, intended: u64, name: u16, outcome: Outcome, service: u64) {
+        if outcome == Outcome::Late && !self.keeps(intended) {
             return;
         }
-        self.page(intended).attempt(name, end, service);
+        self.page(intended).work(name).attempts.entry(outcome).or_default().push(service);
     }
 
     /// An operation was sent to another coordinator than its policy chose.
@@ -396,7 +396,7 @@ mod tests {
         assert!(parts[0].1.over && parts[0].1.counts.stale == 1 && parts[0].1.cells.len() == 1);
 
         ledger.found(1_010, Finding::Mismatch);
-        ledger.attempt(1_010, 0, AttemptEnd::Late, 7);
+        ledger.attempt(1_010, 0, Outcome::Late, 7);
         assert!(ledger.drain(u64::MAX).is_empty());
         assert_eq!((ledger.balance(0, 0, 0).mismatched, ledger.balance(0, 0, 0).stale), (0, 1));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    page::{Cell, Counts, Part, Slices, Tries, Work},
+    page::{Cell, Counts, Part, Slices, Work},
     samples::{Latencies, Times},
 };
 use crate::{Attempts, Bucket, OperationCounts, Series};
@@ -131,14 +131,7 @@ impl Merge {
     }
 
     fn counts(&self, work: &Work) -> OperationCounts {
-        let attempts = |tries: &Tries| Attempts {
-            count: tries.answered + tries.timed_out + tries.failures.values().sum::<u64>(),
-            answered: tries.answered,
-            timed_out: tries.timed_out,
-            late: tries.late,
-            failures: tries.failures.clone(),
-            service: tries.service.histogram(),
-        };
+        let attempts = work.attempts.iter().map(|(outcome, times)| (*outcome, times.histogram()));
         OperationCounts {
             operation: name(&self.operations, work.name),
             never_sent: work.never_sent,
@@ -147,7 +140,7 @@ impl Merge {
             rows: work.rows,
             not_applied: work.not_applied,
             pages: work.pages.histogram(),
-            attempts: work.attempts.as_deref().map(attempts),
+            attempts: Attempts(attempts.collect()),
         }
     }
 }

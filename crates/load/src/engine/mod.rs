@@ -41,7 +41,7 @@ use crate::{
 };
 use brownout_base::clock::{monotonic_ns, thread_cpu_ns};
 use merge::Merge;
-use thread::{Command, Thread, spawn};
+use thread::{Thread, spawn};
 use worker::{Final, Worker};
 
 /// Time limit for reading the token ring.

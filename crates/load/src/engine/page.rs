@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use super::samples::{Sample, Samples, Times};
-use crate::{ErrorClass, Outcome};
+use crate::Outcome;
 
 /// How many series a page may have.
 #[derive(Debug, Clone, Copy)]
@@ -79,17 +79,8 @@ pub(super) struct Work {
     pub(super) rows: u64,
     pub(super) not_applied: u64,
     pub(super) pages: Times,
-    pub(super) attempts: Option<Box<Tries>>,
-}
-
-/// Attempts of operations that may be retried.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tries {
-    pub(super) answered: u64,
-    pub(super) timed_out: u64,
-    pub(super) late: u64,
-    pub(super) failures: BTreeMap<ErrorClass, u64>,
-    pub(super) service: Times,
+    /// Service times of attempts at operations that may be retried.
+    pub(super) attempts: BTreeMap<Outcome, Times>,
 }
 
 /// Which 64ths of a bucket something went on in.
@@ -118,16 +109,6 @@ impl Slices {
     }
 }
 
-/// How an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AttemptEnd {
-    Answered,
-    Failed(ErrorClass),
-    TimedOut,
-    /// Answered after it had timed out.
-    Late,
-}
-
 impl Work {
     /// Adds all of `other`, which has the same name.
     pub(super) fn add(&mut self, other: Work) {
@@ -137,15 +118,9 @@ impl Work {
         self.rows += other.rows;
         self.not_applied += other.not_applied;
         self.pages.append(other.pages);
-        let Some(theirs) = other.attempts else { return };
-        let mine = self.attempts.get_or_insert_default();
-        mine.answered += theirs.answered;
-        mine.timed_out += theirs.timed_out;
-        mine.late += theirs.late;
-        for (class, count) in theirs.failures {
-            *mine.failures.entry(class).or_default() += count;
+        for (outcome, times) in other.attempts {
+            self.attempts.entry(outcome).or_default().append(times);
         }
-        mine.service.append(theirs.service);
     }
 }
 
@@ -247,20 +222,6 @@ impl Page {
             *place = self.work.len() as u32;
         }
         &mut self.work[*place as usize - 1]
-    }
-
-    pub(super) fn attempt(&mut self, name: u16, end: AttemptEnd, service: u64) {
-        let tries = self.work(name).attempts.get_or_insert_default();
-        match end {
-            AttemptEnd::Answered => tries.answered += 1,
-            AttemptEnd::Failed(class) => *tries.failures.entry(class).or_default() += 1,
-            AttemptEnd::TimedOut => {
-                tries.timed_out += 1;
-                return;
-            }
-            AttemptEnd::Late => tries.late += 1,
-        }
-        tries.service.push(service);
     }
 
     /// Hands out what was added since the last call.

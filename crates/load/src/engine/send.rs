@@ -3,11 +3,10 @@
 use super::{
     connection::Open,
     operations::{Handle, Stage},
-    page::AttemptEnd,
     wheel::Watched,
     worker::Worker,
 };
-use crate::{Balancing, Ended, ErrorClass, Received, RequestError, Route, Sending, ServerError};
+use crate::{Balancing, Ended, ErrorClass, Outcome, Received, RequestError, Route, Sending, ServerError};
 
 /// Every operation is checked at least this often. Few live longer, so the size of the wheel does not grow with the
 /// timeout.
@@ -189,7 +188,7 @@ impl Worker {
                 let operation = *operation;
                 // It is closed once nothing is awaited on it any more.
                 self.touch(index);
-                self.count_attempt(&operation, AttemptEnd::Failed(ErrorClass::ConnectionLost), 0);
+                self.count_attempt(&operation, Outcome::Failed(ErrorClass::ConnectionLost), 0);
                 self.failed(handle, ErrorClass::ConnectionLost, now);
                 return;
             }
@@ -225,7 +224,7 @@ impl Worker {
         let class = ErrorClass::Unwritable;
         let received = Received { at_ns: now, late: false, step: operation.step, coordinator: coordinator as u16 };
         self.workload.refused(operation.ticket, &ServerError { class, code: 0, message }, &received);
-        self.count_attempt(&operation, AttemptEnd::Failed(class), 0);
+        self.count_attempt(&operation, Outcome::Failed(class), 0);
         self.end(handle, Ended::Failed(class), now);
     }
 

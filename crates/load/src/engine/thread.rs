@@ -5,14 +5,11 @@ use std::{
     thread::JoinHandle,
 };
 
-use super::worker::{Final, Setup, Worker};
+use super::worker::{Command, Final, Setup, Worker};
 use crate::{
     LoadError,
     sys::{self, Waker},
 };
-
-/// What a thread is told to do between two turns of its loop.
-pub(super) type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// A load thread as the engine's owner sees it.
 pub(super) struct Thread {

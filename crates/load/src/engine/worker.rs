@@ -14,7 +14,6 @@ use brownout_base::{
 };
 
 use super::{
-    Command,
     connection::{Connection, Loss, State, Step},
     driven::Driven,
     flow::Flow,
@@ -32,6 +31,9 @@ use crate::{
     ring::Replicas,
     sys::{Epoll, Waker},
 };
+
+/// What a thread is told to do between two turns of its loop.
+pub(super) type Command = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// What all threads are given.
 pub(super) struct Setup {

@@ -13,14 +13,15 @@ mod pipe;
 mod session;
 pub(crate) mod status;
 mod thread;
+mod work;
 mod workload;
 
 pub(crate) use call::Method;
 pub use call::{Call, Reply};
 pub use client::clear_etcd;
 pub(crate) use session::{AUTHENTICATE, Came, STATUS, Session, WATCHES, What};
+pub(crate) use work::EtcdWork;
 pub use workload::EtcdLoad;
-pub(crate) use workload::EtcdWork;
 
 /// The first key behind all that begin with `prefix`, as `range_end` of a request; `\0` (all keys) if there is none.
 pub(crate) fn end_of(prefix: &[u8]) -> Vec<u8> {

@@ -21,7 +21,7 @@ pub(super) struct Rows(HashMap<Box<[u8]>, Vec<Row>>);
 
 /// What a write does to one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change<'a> {
+pub(super) enum ColumnChange<'a> {
     Set(usize, Option<&'a [u8]>),
     Add(usize, i64),
 }
@@ -48,7 +48,7 @@ impl Rows {
         clustering: &[u8],
         timestamp: Option<i64>,
         columns: usize,
-        changes: &[Change<'_>],
+        changes: &[ColumnChange<'_>],
     ) {
         if !self.0.contains_key(key) {
             self.0.insert(key.into(), Vec::new());
@@ -74,8 +74,8 @@ impl Rows {
         row.timestamp = timestamp;
         for change in changes {
             match *change {
-                Change::Set(column, value) => row.cells[column] = value.map(Into::into),
-                Change::Add(column, by) => {
+                ColumnChange::Set(column, value) => row.cells[column] = value.map(Into::into),
+                ColumnChange::Add(column, by) => {
                     let now = row.cells[column].as_deref().and_then(|cell| cell.try_into().ok());
                     let sum = now.map_or(0, i64::from_be_bytes).wrapping_add(by);
                     row.cells[column] = Some(sum.to_be_bytes().into());

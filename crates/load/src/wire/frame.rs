@@ -1,6 +1,6 @@
 //! The header of a frame (section 2); version 5 calls a frame an envelope.
 
-use super::{Compression, HEADER, Version, segment::Segments};
+use super::{Compression, Garbage, HEADER, Version, segment::Segments};
 
 /// How frames are packed on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +27,6 @@ impl Framing {
         matches!(self, Framing::Handshake | Framing::V4(None))
     }
 }
-
-/// Why bytes are not a valid answer. Short, because it goes into an event of the run.
-pub(crate) type Garbage = &'static str;
 
 /// Who sends a frame: the highest bit of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,17 @@
 use std::collections::BTreeMap;
 
-use super::key_value_thread::{FLOWS, READS, WRITES};
 use crate::{Consistency, LoadError, Pace, value};
+
+/// The flow of reads and writes by weight.
+pub(crate) const MIX: usize = 0;
+/// The flow that writes every key once.
+pub(crate) const FILLING: usize = 1;
+/// The flow of reads alone.
+pub(crate) const READS: usize = 2;
+/// The flow of writes alone.
+pub(crate) const WRITES: usize = 3;
+/// How many there are.
+pub(crate) const FLOWS: usize = 4;
 
 /// Who says when a write was made, which decides which of two writes wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,20 +6,13 @@ use brownout_base::random::{Random, derive};
 
 use super::{
     Drawn, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket, Timestamps,
-    Verdict, Workload, filling::Filling, keys::Keys, population::Population,
+    Verdict, Workload,
+    filling::Filling,
+    key_value::{FILLING, FLOWS, READS, WRITES},
+    keys::Keys,
+    population::Population,
 };
 use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
-
-/// The flow of reads and writes by weight.
-pub(crate) const MIX: usize = 0;
-/// The flow that writes every key once.
-pub(crate) const FILLING: usize = 1;
-/// The flow of reads alone.
-pub(crate) const READS: usize = 2;
-/// The flow of writes alone.
-pub(crate) const WRITES: usize = 3;
-/// How many there are.
-pub(crate) const FLOWS: usize = 4;
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;

@@ -28,8 +28,9 @@ mod keys;
 mod population;
 
 pub(crate) use filling::Filling;
+pub(crate) use key_value::{FILLING, MIX};
 pub use key_value::{KeyValue, Timestamps};
-pub(crate) use key_value_thread::{FILLING, KeyValueLoad, MIX};
+pub(crate) use key_value_thread::KeyValueLoad;
 pub(crate) use keys::Keys;
 pub(crate) use population::Population;
 

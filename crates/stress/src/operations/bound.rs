@@ -45,12 +45,6 @@ impl Bound {
         self.bytes.extend_from_slice(&(-2i32).to_be_bytes());
     }
 
-    /// Adds the values of another between two lengths returned by [`Bound::len`].
-    #[inline]
-    pub fn take_from(&mut self, other: &Bound, from: usize, to: usize) {
-        self.bytes.extend_from_slice(&other.bytes[from..to]);
-    }
-
     /// Bytes at a place that was returned before.
     #[inline]
     pub fn at(&self, place: &std::ops::Range<usize>) -> &[u8] {

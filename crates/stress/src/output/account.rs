@@ -140,9 +140,9 @@ fn latencies(total: &Total, lines: &mut Lines) {
         if response.count(SHOWN) < response.count(Population::Due) {
             say("response, all due", &response, Population::Due);
         }
-        say("pages (each)", &plain(&operation.pages), Population::Ok);
+        say("pages (each), ok", &plain(&operation.pages), Population::Ok);
         if retried(operation) {
-            say("attempts (each)", &plain(&operation.attempt_service), Population::Ok);
+            say("attempts (each)", &operation.attempt_latencies(), SHOWN);
         }
     }
     if total.interval.withheld > 0 && total.interval.operations.len() != 1 {
@@ -166,13 +166,13 @@ fn exact(latencies: &Latencies) -> Latencies {
 
 /// Whether attempts show more than operations or their pages do.
 fn retried(operation: &Operation) -> bool {
-    operation.attempts > operation.ended().max(operation.pages.len())
+    operation.attempts_ended() > operation.ended().max(operation.pages.len())
 }
 
 fn errors(total: &Total, lines: &mut Lines) {
     for operation in &total.interval.operations {
         let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
-        for cell in operation.cells.iter().filter(|cell| !matches!(cell.outcome, Outcome::Ok | Outcome::Late)) {
+        for cell in operation.cells.iter().filter(|cell| is_error(cell.outcome)) {
             *classes.entry(cell.outcome.name()).or_default() += cell.count;
         }
         if operation.never_sent > 0 {
@@ -188,17 +188,22 @@ fn errors(total: &Total, lines: &mut Lines) {
             lines.say(&format!("{} requests", operation.name), &text);
         }
         if retried(operation) {
-            let failed: BTreeMap<&str, u64> =
-                operation.attempts_failed.iter().map(|(class, count)| (class.as_str(), *count)).collect();
+            let failed = operation.attempts.iter().filter(|(outcome, _)| is_error(**outcome));
+            let failed: BTreeMap<&str, u64> = failed.map(|(outcome, times)| (outcome.name(), times.len())).collect();
             let failed =
                 if failed.is_empty() { "none failed".to_owned() } else { format!("failed: {}", listed(&failed)) };
-            let text = format!("{} requests for {} operations; {failed}", count(operation.attempts), count(ended));
+            let attempts = operation.attempts_ended();
+            let text = format!("{} requests for {} operations; {failed}", count(attempts), count(ended));
             lines.say(&format!("{} attempts", operation.name), &text);
         }
         if operation.conditional > 0 {
             lines.say(&format!("{} applied", operation.name), &applied(operation));
         }
     }
+}
+
+fn is_error(outcome: Outcome) -> bool {
+    !matches!(outcome, Outcome::Ok | Outcome::Late)
 }
 
 /// How many conditions held, printed even if all of them did.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_load::{Attempts, Bucket, Histogram, OperationCounts, Outcome, Series, histogram};
+use brownout_load::{Bucket, Histogram, OperationCounts, Outcome, Series, histogram};
 use brownout_record::{decode_histogram, encode_histogram};
 
 use super::{Findings, Interval, Late, Measure, Operation, Total};
@@ -129,9 +129,7 @@ struct SeenCounts {
     rows: u64,
     not_applied: u64,
     pages: Vec<u8>,
-    attempts: u64,
-    failures: BTreeMap<String, u64>,
-    attempt_service: Vec<u8>,
+    attempts: BTreeMap<Outcome, Vec<u8>>,
 }
 
 struct SeenSeries {
@@ -197,7 +195,7 @@ impl Seen {
 
 impl SeenCounts {
     fn of(counts: &OperationCounts) -> Self {
-        let attempts = counts.attempts.as_ref();
+        let attempts = counts.attempts.0.iter().map(|(outcome, times)| (*outcome, encode_histogram(times)));
         SeenCounts {
             never_sent: counts.never_sent,
             requests: counts.requests,
@@ -205,9 +203,7 @@ impl SeenCounts {
             rows: counts.rows,
             not_applied: counts.not_applied,
             pages: encode_histogram(&counts.pages),
-            attempts: attempts.map_or(0, |attempts| attempts.count),
-            failures: attempts.map(failed_attempts).unwrap_or_default(),
-            attempt_service: attempts.map(|attempts| encode_histogram(&attempts.service)).unwrap_or_default(),
+            attempts: attempts.collect(),
         }
     }
 
@@ -218,23 +214,11 @@ impl SeenCounts {
         operation.rows += counts.rows - self.rows;
         operation.not_applied += counts.not_applied - self.not_applied;
         add_new(&self.pages, &counts.pages, &mut operation.pages);
-        let Some(attempts) = &counts.attempts else { return };
-        operation.attempts += attempts.count - self.attempts;
-        add_new(&self.attempt_service, &attempts.service, &mut operation.attempt_service);
-        for (class, count) in failed_attempts(attempts) {
-            let new = count - self.failures.get(&class).copied().unwrap_or(0);
-            if new > 0 {
-                *operation.attempts_failed.entry(class).or_default() += new;
-            }
+        for (outcome, times) in &counts.attempts.0 {
+            let before = self.attempts.get(outcome).map_or(&[][..], Vec::as_slice);
+            add_new(before, times, operation.attempts.entry(*outcome).or_insert_with(histogram));
         }
     }
-}
-
-/// Attempts that failed, by class, including those that timed out.
-fn failed_attempts(attempts: &Attempts) -> BTreeMap<String, u64> {
-    let failures = attempts.failures.iter().map(|(class, count)| (class.name().to_owned(), *count));
-    let timed_out = (Outcome::TimedOut.name().to_owned(), attempts.timed_out);
-    failures.chain([timed_out]).filter(|(_, count)| *count > 0).collect()
 }
 
 impl SeenSeries {
@@ -279,7 +263,7 @@ fn add_new(before: &[u8], now: &Histogram<u64>, to: &mut Histogram<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use brownout_load::ErrorClass;
+    use brownout_load::{Attempts, ErrorClass};
     use brownout_record::{Percentile, Population};
 
     use super::*;
@@ -325,29 +309,30 @@ mod tests {
             rows,
             not_applied: 1,
             pages: sample::times(&[7]),
-            attempts: Some(Attempts {
-                count: attempts,
-                answered: attempts - failed,
-                timed_out: 0,
-                late: 0,
-                failures: [(ErrorClass::Overloaded, failed)].into(),
-                service: sample::times(&vec![3; attempts as usize]),
-            }),
+            attempts: Attempts(
+                [
+                    (Outcome::Ok, sample::times(&vec![3; (attempts - failed) as usize])),
+                    (Outcome::TimedOut, sample::times(&vec![9; failed as usize])),
+                    (Outcome::Failed(ErrorClass::Overloaded), sample::times(&vec![2; failed as usize])),
+                    (Outcome::Late, sample::times(&vec![20; failed as usize])),
+                ]
+                .into(),
+            ),
         };
         let mut fold = Fold::new(0, Measure::Service);
         let bucket = |operations| Bucket { operations, ..sample::bucket(0, false, &[]) };
         let first = fold.interval(1_000_000_000, &[bucket(vec![counts(10, 12, 2)])]);
         let second = fold.interval(2_000_000_000, &[bucket(vec![counts(15, 18, 3)])]);
         let (first, second) = (&first.operations[0], &second.operations[0]);
-        assert_eq!(
-            (first.rows, first.attempts, first.attempts_failed["overloaded"], first.pages.len()),
-            (10, 12, 2, 1)
-        );
-        assert_eq!(
-            (second.rows, second.attempts, second.attempts_failed["overloaded"], second.pages.len()),
-            (5, 6, 1, 0)
-        );
-        assert_eq!((second.partitions, second.not_applied, second.attempt_service.len()), (5, 0, 6));
+        let failed = |of: &Operation| of.attempts[&Outcome::Failed(ErrorClass::Overloaded)].len();
+        assert_eq!((first.rows, first.attempts_ended(), failed(first), first.pages.len()), (10, 14, 2, 1));
+        assert_eq!((second.rows, second.attempts_ended(), failed(second), second.pages.len()), (5, 7, 1, 0));
+        assert_eq!((second.partitions, second.not_applied), (5, 0));
+        // Attempts have the populations of operations: who timed out took at least that long, and a late answer is in it.
+        let attempts = second.attempt_latencies();
+        assert_eq!(Population::ALL.map(|of| attempts.count(of)), [5, 6, 7]);
+        let largest = attempts.percentile(Population::OkAndTimedOut, 100.0);
+        assert!(matches!(largest, Some(Percentile::AtLeast(9_000_000..9_010_000))), "{largest:?}");
         assert_eq!((first.never_sent, second.never_sent), (2, 1));
     }
 

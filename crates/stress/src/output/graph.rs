@@ -61,6 +61,12 @@ impl GraphTest {
         }
     }
 
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn intervals(&self) -> usize {
+        self.intervals.len()
+    }
+
     /// Adds the figures of the `Results:` block.
     pub fn end(&mut self, total: &Total) {
         self.results = figures(total);
@@ -217,6 +223,17 @@ mod tests {
             (&json!(null), &json!(7), &json!(1.0), &json!(2))
         );
         assert_eq!(test["operations"]["READ"][0][1], 4);
+    }
+
+    #[test]
+    fn the_page_shows_of_which_operations_its_latencies_are() {
+        let page = page(None, None, at(), &[test("one")]).unwrap();
+        assert_eq!(embedded(&page).unwrap()["stats"][0]["population"], "ok+timed-out");
+        // Its script writes that below the latencies, in words that it knows.
+        for part in ["<p class=\"note\" id=\"populations\">", "byId(\"populations\")", "test.raw.population"] {
+            assert!(page.contains(part), "no {part}");
+        }
+        assert!(page.contains(&format!("\"{}\": \"operations answered ok and timed out", super::super::SHOWN)));
     }
 
     #[test]

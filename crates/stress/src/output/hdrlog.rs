@@ -69,15 +69,17 @@ impl<W: Write> HdrLog<W> {
                 lines.push((format!("{name}-{kind}@{node}"), own.latency(interval.measure)));
             }
             let shown = operation.latencies(|cell| cell.latency(interval.measure));
-            if shown.count(Population::Ok) < shown.count(Population::Due) {
-                lines.push((format!("{name}-{kind}-ok"), shown.times(Population::Ok)));
-            }
             let failed = |cell: &&Cell| matches!(cell.outcome, Outcome::Failed(_));
             lines.push((format!("{name}-err"), merged(operation, failed, |cell| &cell.service)));
             let late = |cell: &&Cell| cell.outcome == Outcome::Late;
             lines.push((format!("{name}-late"), merged(operation, late, |cell| &cell.response)));
-            for (tag, latencies) in lines {
+            for (tag, latencies) in lines.into_iter().filter(|(_, latencies)| !latencies.is_empty()) {
                 self.line(&tag, interval.start_ns, interval.end_ns(), &latencies)?;
+            }
+            if shown.count(Population::Ok) < shown.count(Population::Due) {
+                // Also if none was answered ok: without this line all would have been.
+                let tag = format!("{name}-{kind}-ok");
+                self.line(&tag, interval.start_ns, interval.end_ns(), &shown.times(Population::Ok))?;
             }
             // Operations that failed or were never sent have no time and no place in a histogram: among all that were
             // due, they count as beyond every limit.
@@ -94,9 +96,6 @@ impl<W: Write> HdrLog<W> {
     }
 
     fn line(&mut self, tag: &str, start_ns: u64, end_ns: u64, latencies: &Histogram<u64>) -> io::Result<()> {
-        if latencies.is_empty() {
-            return Ok(());
-        }
         let (start_ms, end_ms) = (self.unix_ms(start_ns), self.unix_ms(end_ns));
         let histogram = encoded(latencies)?;
         writeln!(
@@ -231,8 +230,8 @@ mod tests {
                 "WRITE-wt",
                 "WRITE-rt@n1",
                 "WRITE-rt@n2",
-                "WRITE-rt-ok",
-                "WRITE-err"
+                "WRITE-err",
+                "WRITE-rt-ok"
             ]
         );
     }

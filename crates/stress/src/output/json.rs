@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Version of the object: raised when a field changes its meaning or is removed.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What only the runner knows.
 #[derive(Debug, Clone, Default)]
@@ -223,7 +223,7 @@ struct OperationJson {
     populations: BTreeMap<&'static str, PopulationJson>,
     outcomes: BTreeMap<&'static str, OutcomeJson>,
     attempts: AttemptsJson,
-    pages: Option<LatencyJson>,
+    pages: Option<PagesJson>,
     coordinators: BTreeMap<String, BTreeMap<&'static str, OutcomeJson>>,
 }
 
@@ -255,12 +255,8 @@ impl OperationJson {
             rows_per_second: per_second(operation.rows, length_ns),
             populations: PopulationJson::all(operation),
             outcomes: together.cells.iter().map(|cell| (cell.outcome.name(), OutcomeJson::of(cell))).collect(),
-            attempts: AttemptsJson {
-                count: operation.attempts,
-                failed: operation.attempts_failed.clone(),
-                service: latency(&operation.attempt_service),
-            },
-            pages: latency(&operation.pages),
+            attempts: AttemptsJson::of(operation),
+            pages: latency(&operation.pages).map(|service| PagesJson { population: Population::Ok.name(), service }),
             coordinators,
         }
     }
@@ -310,11 +306,39 @@ impl PercentileJson {
     }
 }
 
+/// Requests of operations that may be retried, which have ended; and by outcome.
 #[derive(Serialize)]
 struct AttemptsJson {
     count: u64,
-    failed: BTreeMap<String, u64>,
-    service: Option<LatencyJson>,
+    populations: BTreeMap<&'static str, RequestsJson>,
+    outcomes: BTreeMap<&'static str, Option<LatencyJson>>,
+}
+
+/// Service times of one population of requests.
+#[derive(Serialize)]
+struct RequestsJson {
+    count: u64,
+    service: BTreeMap<&'static str, PercentileJson>,
+}
+
+impl AttemptsJson {
+    fn of(operation: &Operation) -> Self {
+        let times = operation.attempt_latencies();
+        let each = |of: Population| RequestsJson { count: times.count(of), service: PercentileJson::all(&times, of) };
+        AttemptsJson {
+            count: operation.attempts_ended(),
+            populations: Population::ALL.into_iter().map(|of| (of.name(), each(of))).collect(),
+            outcomes: operation.attempts.iter().map(|(outcome, times)| (outcome.name(), latency(times))).collect(),
+        }
+    }
+}
+
+/// Service times of pages, and of which.
+#[derive(Serialize)]
+struct PagesJson {
+    population: &'static str,
+    #[serde(flatten)]
+    service: LatencyJson,
 }
 
 #[derive(Serialize)]
@@ -400,7 +424,7 @@ mod tests {
     #[test]
     fn the_numbers_are_those_of_the_run() {
         let run = object();
-        assert_eq!((&run["format"], &run["seed"], &run["success"]), (&1.into(), &42.into(), &true.into()));
+        assert_eq!((&run["format"], &run["seed"], &run["success"]), (&2.into(), &42.into(), &true.into()));
         assert_eq!(run["command"], "mixed n=7 -mode password=*******");
         assert_eq!(run["measure"], "response");
         assert_eq!(run["balance"]["balances"], true);

@@ -74,7 +74,7 @@ pub fn exposition(total: &Total, now: Now) -> String {
         ("rows_total", "Rows read or written.", |operation| operation.rows),
         ("applied_total", "Conditional statements that were applied.", |operation| operation.applied()),
         ("not_applied_total", "Conditional statements that were not applied.", |operation| operation.not_applied),
-        ("attempts_total", "Requests of operations that may be tried again.", |operation| operation.attempts),
+        ("attempts_total", "Requests of operations that may be tried again.", super::Operation::attempts_ended),
     ];
     for (name, help, count) in counts {
         text.head(name, "counter", help);

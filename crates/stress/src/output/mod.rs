@@ -27,6 +27,7 @@ mod rows;
 pub(crate) mod sample;
 mod snapshot;
 mod summary;
+mod total;
 mod uncertainty;
 pub mod words;
 
@@ -42,10 +43,9 @@ pub use metrics::{Now, exposition};
 pub use progress::{Bar, Meter, Progress};
 pub use record::{Ended, RunFile, RunPlan, run_path, write_bucket};
 pub use rows::{COLUMNS, Rows, Width};
-pub use snapshot::{
-    Cell, Drain, Findings, Interval, Late, Measure, Operation, SHOWN, Total, add_ended, ms, per_second,
-};
+pub use snapshot::{Cell, Findings, Interval, Measure, Operation, SHOWN, add_ended, ms, per_second};
 pub use summary::{END, FAILURE, results, steps};
+pub use total::{Drain, Late, Total};
 pub use uncertainty::{Uncertainty, adjusted_row_rate};
 
 /// What cassandra-stress prints on stderr when it cannot query the servers' garbage collections. This tool never does,

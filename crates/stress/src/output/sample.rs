@@ -1,6 +1,6 @@
 //! Intervals with known content, for tests.
 
-use brownout_load::{Balance, Bucket, ErrorClass, Histogram, OperationCounts, Outcome, Series, histogram};
+use brownout_load::{Attempts, Balance, Bucket, ErrorClass, Histogram, OperationCounts, Outcome, Series, histogram};
 
 use super::{Fold, Interval, Measure, Total};
 
@@ -76,7 +76,7 @@ pub(super) fn mixed() -> (Interval, Total) {
         rows: touched,
         not_applied: 0,
         pages: histogram(),
-        attempts: None,
+        attempts: Attempts::default(),
     };
     let operations = vec![counts("READ", 4), counts("WRITE", 2)];
     let interval = fold.interval(6_000 * MS, &[Bucket { operations, ..bucket(5_000 * MS, true, series) }]);

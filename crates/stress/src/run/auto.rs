@@ -5,11 +5,12 @@ use std::time::Duration;
 use brownout_load::Pace;
 
 use super::{
-    RunError, dry_run,
+    RunError,
     execution::Run,
     logs::Logs,
     outcome::Outcome,
     phase::How,
+    plan,
     steps::{self, StepRule},
 };
 use crate::{
@@ -51,7 +52,7 @@ impl Run<'_> {
             self.console.line(format!(
                 "Running {} with {threads} threads {}",
                 self.source.description(),
-                dry_run::until(settings)
+                plan::until(settings)
             ));
             let paces = vec![Pace::Closed { threads }];
             let finished = self.step(logs, paces, Some(threads))?;

@@ -39,7 +39,7 @@ pub enum DiskError {
     #[error(transparent)]
     Schema(#[from] SchemaError),
     /// Neither reports compactions.
-    #[error("node {node} tells nothing of its compactions: {by_cql}; {by_nodetool}")]
+    #[error("node {node} does not report its compactions: {by_cql}; {by_nodetool}")]
     NoCompactions {
         /// The node.
         node: SocketAddr,

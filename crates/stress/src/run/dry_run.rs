@@ -8,7 +8,6 @@ use super::{
     nodetool::Nodetool,
     plan::{self, Source},
     predefined::Predefined,
-    warmup,
 };
 use crate::settings::{Length, Rate, Settings, Truncate, consistency_name, serial_name};
 
@@ -61,7 +60,7 @@ fn before(settings: &Settings) -> Result<Vec<String>, RunError> {
     if let Some(host) = &settings.node.pin {
         lines.push(format!("pin     {host} coordinates every operation that a profile does not pin"));
     }
-    let (iterations, threads) = warmup::size(settings);
+    let (iterations, threads) = plan::warm_up(settings);
     if iterations > 0 {
         lines.push(format!("warm up {iterations} partitions of each operation by {threads} threads, not measured"));
     }
@@ -94,7 +93,7 @@ fn end(settings: &Settings) -> String {
     }
     match settings.command.length {
         Length::Count(count) => format!("{count} partitions are visited"),
-        Length::Time(_) => format!("{} are over", until(settings)),
+        Length::Time(_) => format!("{} are over", plan::until(settings)),
         Length::Uncertainty(sure) => format!(
             "the standard error of the mean row rate is below {} of it: after {} intervals at the least, {} at the most",
             sure.target, sure.least, sure.most
@@ -102,41 +101,9 @@ fn end(settings: &Settings) -> String {
     }
 }
 
-/// What a run line says after the threads.
-pub fn until(settings: &Settings) -> String {
-    match settings.command.length {
-        Length::Time(time) => match settings.command.written_duration() {
-            Some((number, unit)) => format!("{number} {}", unit.to_ascii_lowercase()),
-            None => format!("{} seconds", time.as_secs_f64()),
-        },
-        Length::Count(count) => format!("for {count} iteration"),
-        Length::Uncertainty(uncertainty) => format!("until stderr of mean < {}", uncertainty.target),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_lasts_as_long_as_was_written_in_the_unit_that_was_written() {
-        for (length, said) in [
-            ("duration=30s", "30 seconds"),
-            ("duration=90s", "90 seconds"),
-            ("duration=5m", "5 minutes"),
-            ("duration=1M", "1 minutes"),
-            ("duration=2h", "2 hours"),
-            ("duration=1000s", "1000 seconds"),
-            ("duration=1.5s", "1.5 seconds"),
-            ("duration=500ms", "0.5 seconds"),
-            ("duration=2min", "120 seconds"),
-            ("n=1500", "for 1500 iteration"),
-            ("err<0.05", "until stderr of mean < 0.05"),
-        ] {
-            let settings = Settings::parse(&["write", length]).unwrap();
-            assert_eq!(until(&settings), said, "{length}");
-        }
-    }
 
     #[test]
     fn a_plan_says_what_ends_the_load() {

@@ -90,3 +90,27 @@ fn chrono_now() -> chrono::DateTime<chrono::Utc> {
     let (_, unix_ms) = both_clocks();
     chrono::DateTime::from_timestamp_millis(unix_ms as i64).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use brownout_load::Balance;
+
+    use super::*;
+    use crate::output::{Measure, RunPlan, Total};
+
+    #[test]
+    fn a_search_that_found_the_client_or_nothing_is_no_success() {
+        let exit = |found| {
+            let settings = Settings::parse(&["write", "n=1", "-rate", "search(slo=p99<20ms)"]).unwrap();
+            let logs = Logs::open(&settings, &RunPlan::default(), true).unwrap();
+            let total = Total { balance: Balance::default(), ..Total::new(0, Measure::Response) };
+            let facts =
+                SearchFacts { objectives: Vec::new(), found, rate: Some(100.0), interval: None, safe_rate: None };
+            let outcome = Outcome { search: Some(facts), ..Outcome::of(total, Vec::new(), How::Done) };
+            finish(&settings, &mut Console::silent(), logs, &outcome, 0)
+        };
+        let found =
+            ["threshold", SearchFacts::ALWAYS, SearchFacts::NEVER, SearchFacts::DRY, SearchFacts::CLIENT].map(exit);
+        assert_eq!(found, [0, 0, 1, 1, 3]);
+    }
+}

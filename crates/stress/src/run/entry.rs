@@ -30,7 +30,7 @@ pub fn run(settings: &Settings, console: &mut Console, interrupted: Interrupted<
             let profiles = Profiles::load(settings)?;
             let settings = &profiles.settings;
             profiles.check()?;
-            introduce(settings, || profiles.block(), console)?;
+            setup::introduce(settings, || profiles.block(), console)?;
             if settings.extras.dry_run {
                 return profiles.dry_run(console);
             }
@@ -44,7 +44,7 @@ pub fn run(settings: &Settings, console: &mut Console, interrupted: Interrupted<
             let predefined = Predefined::new(settings)?;
             check(settings, &predefined.names())?;
             predefined.plan(None)?;
-            introduce(settings, || settings.block(), console)?;
+            setup::introduce(settings, || settings.block(), console)?;
             if settings.extras.dry_run {
                 return dry_run::predefined(&predefined, settings, console);
             }
@@ -66,30 +66,6 @@ fn members(settings: &Settings, control: &Control) -> Result<Vec<Member>, RunErr
         connect::place("-node pin=", host, settings, &members)?;
     }
     Ok(members)
-}
-
-/// Prints notes and the block of settings; from here on output is copied to a file if that was requested.
-///
-/// # Errors
-/// The file of the copy cannot be made.
-pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, console: &mut Console) -> Result<(), RunError> {
-    if let Some(path) = settings.log.file.as_deref().filter(|_| !settings.extras.dry_run) {
-        console.copy_to(path)?;
-    }
-    for note in &settings.notes {
-        console.aside(note);
-    }
-    if settings.errors.fail_fast && settings.errors.ignore {
-        console.aside("-errors ignore fail-fast: what is ignored is no failure, so nothing ends the run early");
-    }
-    if settings.node.remote_hosts.is_some() && connect::stays_local(settings) {
-        let level = settings.command.consistency;
-        console.aside(format!("-node remote-dc= has no effect at {level}: drivers ask no other data centre for it"));
-    }
-    if settings.log.settings {
-        console.text(&block());
-    }
-    Ok(())
 }
 
 /// Everything after the schema exists.

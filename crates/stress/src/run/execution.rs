@@ -8,7 +8,7 @@ use super::{
     RunError, connect,
     console::Console,
     disk::TableName,
-    dry_run, ending,
+    ending,
     logs::{Logs, Telling, both_clocks},
     outcome::Outcome,
     phase::{End, Finished, How, Phase},
@@ -154,7 +154,7 @@ impl Run<'_> {
             Some(threads) => format!("{threads} threads"),
             None => plan::words(settings),
         };
-        self.console.line(format!("Running {} with {by} {}", self.source.description(), dry_run::until(settings)));
+        self.console.line(format!("Running {} with {by} {}", self.source.description(), plan::until(settings)));
         let finished = self.step(logs, paces, users)?;
         Ok(Outcome::of(finished.total, Vec::new(), finished.how))
     }

@@ -297,3 +297,33 @@ impl Watch for Telling<'_> {
         self.logs.exporter.is_some() || Bar::is_seen()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many rows of a run of ten intervals are kept for its end.
+    fn kept(words: &[&str]) -> usize {
+        let settings = Settings::parse(words).unwrap();
+        let mut logs = Logs::open(&settings, &RunPlan::default(), false).unwrap();
+        logs.begin("WRITE", None);
+        let mut total = Total::new(0, Measure::Service);
+        for second in 0..10 {
+            let interval = Interval::new(second * 1_000_000_000, 1_000_000_000, Measure::Service);
+            total.add(&interval);
+            logs.interval(&interval, &total);
+        }
+        logs.end(&total);
+        let (graphs, broken) = logs.close(Ended::Done, &[], &Balance::default());
+        assert!(broken.is_empty(), "{broken:?}");
+        graphs.iter().map(GraphTest::intervals).sum()
+    }
+
+    #[test]
+    fn rows_are_kept_only_for_a_graph() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = format!("file={}", directory.path().join("graph.html").display());
+        assert_eq!(kept(&["write", "n=1"]), 0);
+        assert_eq!(kept(&["write", "n=1", "-graph", &file]), 10);
+    }
+}

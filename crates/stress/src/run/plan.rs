@@ -242,3 +242,50 @@ pub fn words(settings: &Settings) -> String {
         Rate::Search(search) => format!("a search: {search}"),
     }
 }
+
+/// What a run line says after the threads.
+pub fn until(settings: &Settings) -> String {
+    match settings.command.length {
+        Length::Time(time) => match settings.command.written_duration() {
+            Some((number, unit)) => format!("{number} {}", unit.to_ascii_lowercase()),
+            None => format!("{} seconds", time.as_secs_f64()),
+        },
+        Length::Count(count) => format!("for {count} iteration"),
+        Length::Uncertainty(uncertainty) => format!("until stderr of mean < {}", uncertainty.target),
+    }
+}
+
+/// Number of partitions that the warm-up visits for each operation, and of threads that visit them.
+pub fn warm_up(settings: &Settings) -> (u64, u32) {
+    let quarter = match settings.command.length {
+        Length::Count(count) => count / 4,
+        Length::Time(_) | Length::Uncertainty(_) => u64::MAX,
+    };
+    let iterations = if settings.command.warmup { quarter.min(50_000) } else { 0 };
+    (iterations * settings.node.hosts.len() as u64, users(settings).unwrap_or(100).min(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_lasts_as_long_as_was_written_in_the_unit_that_was_written() {
+        for (length, said) in [
+            ("duration=30s", "30 seconds"),
+            ("duration=90s", "90 seconds"),
+            ("duration=5m", "5 minutes"),
+            ("duration=1M", "1 minutes"),
+            ("duration=2h", "2 hours"),
+            ("duration=1000s", "1000 seconds"),
+            ("duration=1.5s", "1.5 seconds"),
+            ("duration=500ms", "0.5 seconds"),
+            ("duration=2min", "120 seconds"),
+            ("n=1500", "for 1500 iteration"),
+            ("err<0.05", "until stderr of mean < 0.05"),
+        ] {
+            let settings = Settings::parse(&["write", length]).unwrap();
+            assert_eq!(until(&settings), said, "{length}");
+        }
+    }
+}

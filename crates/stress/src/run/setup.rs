@@ -1,4 +1,4 @@
-//! Before the load: the connection and the schema.
+//! Before the load: notes and settings, the connection, the schema.
 
 use brownout_load::{Consistency, control::Limit};
 
@@ -10,6 +10,30 @@ use crate::{
 
 /// Whether the user has interrupted.
 pub type Interrupted<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Prints notes and the block of settings; from here on output is copied to a file if that was requested.
+///
+/// # Errors
+/// The file of the copy cannot be made.
+pub fn introduce(settings: &Settings, block: impl FnOnce() -> String, console: &mut Console) -> Result<(), RunError> {
+    if let Some(path) = settings.log.file.as_deref().filter(|_| !settings.extras.dry_run) {
+        console.copy_to(path)?;
+    }
+    for note in &settings.notes {
+        console.aside(note);
+    }
+    if settings.errors.fail_fast && settings.errors.ignore {
+        console.aside("-errors ignore fail-fast: what is ignored is no failure, so nothing ends the run early");
+    }
+    if settings.node.remote_hosts.is_some() && connect::stays_local(settings) {
+        let level = settings.command.consistency;
+        console.aside(format!("-node remote-dc= has no effect at {level}: drivers ask no other data centre for it"));
+    }
+    if settings.log.settings {
+        console.text(&block());
+    }
+    Ok(())
+}
 
 /// Connects for control work, and prints to which nodes, as cassandra-stress does.
 ///

@@ -11,7 +11,6 @@ use super::{
     connect,
     console::Console,
     disk::{Disks, TableName},
-    entry,
     nodetool::Nodetool,
     setup::{self, Interrupted},
     table::Table,
@@ -30,7 +29,7 @@ use crate::{
 pub fn verify_sizes(settings: &Settings, console: &mut Console, interrupted: Interrupted<'_>) -> Result<u8, RunError> {
     let profiles = profile::load_all(&settings.command.profiles)?;
     check(settings, &[])?;
-    entry::introduce(settings, || settings.block(), console)?;
+    setup::introduce(settings, || settings.block(), console)?;
     if let Some(profile) = profiles.iter().find(|profile| profile.partition_sizes.is_none()) {
         return Err(RunError::Unfit {
             what: format!("{} has no partition_sizes: to verify", profile.file),

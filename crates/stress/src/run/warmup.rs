@@ -9,20 +9,7 @@ use super::{
     phase::{End, How, Watch},
     plan,
 };
-use crate::{
-    output::{Bar, Meter},
-    settings::{Length, Settings},
-};
-
-/// Number of partitions for each operation, and of threads that visit them.
-pub fn size(settings: &Settings) -> (u64, u32) {
-    let quarter = match settings.command.length {
-        Length::Count(count) => count / 4,
-        Length::Time(_) | Length::Uncertainty(_) => u64::MAX,
-    };
-    let iterations = if settings.command.warmup { quarter.min(50_000) } else { 0 };
-    (iterations * settings.node.hosts.len() as u64, plan::users(settings).unwrap_or(100).min(100))
-}
+use crate::output::{Bar, Meter};
 
 impl Run<'_> {
     /// As in cassandra-stress: for every operation a quarter of the run, at most 50,000, for each node of `-node`; at
@@ -32,7 +19,7 @@ impl Run<'_> {
     /// An operation failed; the user interrupts; a load thread died.
     pub(super) fn warm_up(&mut self) -> Result<(), RunError> {
         let settings = self.settings;
-        let (iterations, threads) = size(settings);
+        let (iterations, threads) = plan::warm_up(settings);
         if iterations == 0 {
             return Ok(());
         }

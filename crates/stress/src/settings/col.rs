@@ -5,7 +5,7 @@ use brownout_generate::distribution::Spec;
 use super::{
     SettingsError,
     grammar::{Alternative, Pattern, Sub, distribution, select, value},
-    null, number,
+    number::{self, null},
 };
 
 /// The columns of `standard1` and `counter1`.

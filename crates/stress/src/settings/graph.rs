@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{
     CommandKind, SettingsError,
     grammar::{Alternative, Pattern, select, value},
-    null,
+    number::null,
 };
 
 /// The page with the run's figures.

@@ -9,7 +9,7 @@ use std::{
 use super::{
     SettingsError,
     grammar::{Alternative, Pattern, select, value},
-    null, number,
+    number::{self, null},
 };
 
 /// How much is printed.

@@ -32,7 +32,7 @@ mod tokenrange;
 mod transport;
 mod unused;
 
-use std::{fmt::Display, io, path::Path};
+use std::{io, path::Path};
 
 use brownout_yaml::nearest;
 pub use col::Columns;
@@ -203,9 +203,4 @@ impl Settings {
             words,
         })
     }
-}
-
-/// A missing value as Java shows it.
-fn null<T: Display>(value: Option<T>) -> String {
-    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }

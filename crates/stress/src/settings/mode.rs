@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use super::{
     SettingsError,
     grammar::{Alternative, Pattern, Sub, select, value},
-    null, number,
+    number::{self, null},
     port::port,
 };
 

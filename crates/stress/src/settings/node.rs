@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     Files, SettingsError,
     grammar::{Alternative, Pattern, select, value},
-    null, number,
+    number::{self, null},
 };
 
 /// Which nodes are used.

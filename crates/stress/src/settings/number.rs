@@ -1,6 +1,6 @@
-//! Numbers on the command line.
+//! Numbers on the command line, and how values are shown in the block of settings.
 
-use std::{str::FromStr, time::Duration};
+use std::{fmt::Display, str::FromStr, time::Duration};
 
 use brownout_units::{Delay, Rate};
 
@@ -65,4 +65,9 @@ pub(super) fn grouped(number: i64) -> String {
         text.push(digit);
     }
     if number < 0 { format!("-{text}") } else { text }
+}
+
+/// A missing value as Java shows it.
+pub(super) fn null<T: Display>(value: Option<T>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }

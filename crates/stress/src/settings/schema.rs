@@ -3,7 +3,7 @@
 use super::{
     CommandKind, SettingsError,
     grammar::{Alternative, Extra, Pattern, Taken, multi, select, value},
-    null,
+    number::null,
 };
 
 /// Options of a CQL map, in the order in which they were written.

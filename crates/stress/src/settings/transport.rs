@@ -6,7 +6,7 @@ use super::{
     Credentials, SettingsError,
     grammar::{Alternative, Pattern, select, value},
     mode::Secret,
-    null,
+    number::null,
 };
 
 /// TLS. It is used if a truststore is given; a keystore without one is refused ([`crate::run`]).

@@ -7,7 +7,7 @@ use crate::{
         asked::{self, Asked, Value},
         reply,
         statement::{Role, Statement, Verb},
-        store::Change,
+        store::ColumnChange,
     },
     wire::{ColumnType, NativeType, query, reader::Reader, write},
 };
@@ -46,9 +46,9 @@ impl Database {
         for (marker, value) in statement.markers.iter().zip(values) {
             match (marker.role, value) {
                 (Role::Column(_), Value::Unset) | (Role::Other, _) => {}
-                (Role::Column(column), value) => changes.push(Change::Set(column, value.bytes())),
+                (Role::Column(column), value) => changes.push(ColumnChange::Set(column, value.bytes())),
                 (Role::Increment(column, sign), value) => {
-                    changes.push(Change::Add(column, sign.wrapping_mul(long(*value).unwrap_or(0))));
+                    changes.push(ColumnChange::Add(column, sign.wrapping_mul(long(*value).unwrap_or(0))));
                 }
                 (Role::Timestamp, value) => own = long(*value),
             }

@@ -312,6 +312,20 @@ mod tests {
         assert_eq!(judged(&[("READ", "n1", failed, few)], 0, 0.95), (true, true, 100));
     }
 
+    #[test]
+    fn a_late_client_excuses_a_miss_and_takes_nothing_from_what_was_kept_in_spite_of_it() {
+        const SECOND: u64 = 1_000_000_000;
+        let verdict = |service_ms, stood_still_ns| {
+            let answered: &[(u64, u64)] = &[(0, service_ms); 100];
+            let bucket = sample::bucket(0, true, &[("READ", "n1", Outcome::Ok, answered)]);
+            let bucket = Bucket { stood_still_ns, ..bucket };
+            let objective = Objective::Latency { quantile: 0.99, below: Duration::from_millis(20) };
+            judge(&[objective], 100.0, &[bucket], SECOND).verdict()
+        };
+        assert_eq!([verdict(1, 0), verdict(50, 0)], [Verdict::Kept, Verdict::Missed]);
+        assert_eq!([verdict(1, SECOND / 2), verdict(50, SECOND / 2)], [Verdict::Kept, Verdict::NotTold]);
+    }
+
     struct Told {
         dry: bool,
     }

@@ -238,3 +238,23 @@ impl SearchWatch for SearchTelling<'_> {
         self.workload.may_be_exhausted()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_is_the_limit_is_told_with_what_the_database_can_do_at_least() {
+        let told = |at_least| told_found("p99<20ms", &Found::Client { at_least, tried: 3_200.0 });
+        assert_eq!(
+            told(Some(1_600.0)),
+            "the client is the limit here: at least 1600/s (p99<20ms; it was late itself in every step at 3200/s: use a \
+             machine with a free processor)"
+        );
+        assert!(
+            told(None).starts_with("the client is the limit here: nothing is known yet (p99<20ms;"),
+            "{}",
+            told(None)
+        );
+    }
+}

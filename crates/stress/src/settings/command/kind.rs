@@ -59,11 +59,6 @@ impl CommandKind {
         }
     }
 
-    /// Whether it can be part of a mix.
-    pub fn is_basic(self) -> bool {
-        matches!(self, K::Read | K::Write | K::CounterWrite | K::CounterRead)
-    }
-
     /// Every name of a command, including those that only print something.
     pub(in crate::settings) fn names() -> impl Iterator<Item = &'static str> {
         COMMANDS.iter().flat_map(|(_, names)| names.iter().copied()).chain(ANSWERED)

@@ -1,18 +1,15 @@
 //! The data path through the driver keeps the same account as our own; and what bounds and orders nodes on both.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test says by panicking that something is wrong")]
-
-mod common;
 
 use std::{sync::Arc, thread::sleep};
 
+use crate::common::{
+    scripted::{Asking, Plan, Shared},
+    *,
+};
 use brownout_load::{
     Balancing, DataPath, Engine, EngineConfig, ErrorClass, KeyValue, Outcome, Pace, Protocol, Retries, Route, Version,
     WireOptions, control, stay,
     stub::{Answer, Behaviour, Stub, StubOptions},
-};
-use common::{
-    scripted::{Asking, Plan, Shared},
-    *,
 };
 
 fn driven(stub: &Stub) -> EngineConfig {
