@@ -32,11 +32,18 @@ pub fn clumping(one: &Expectation) -> f64 {
 /// What the faults in force ask of one place.
 pub(crate) struct Asks<'a> {
     by_force: Vec<(Force, &'a Expectation)>,
+    /// Probes that a full queue may have dropped do not count.
+    without_queued: bool,
 }
 
 impl<'a> Asks<'a> {
     pub(crate) fn new(by_force: Vec<(Force, &'a Expectation)>) -> Self {
-        Asks { by_force }
+        Asks { by_force, without_queued: false }
+    }
+
+    /// The same of a place whose probes are [`crate::subject::SubjectSeries::without_queued`].
+    pub(crate) fn without_queued(self) -> Self {
+        Asks { without_queued: true, ..self }
     }
 
     /// What is really asked for in it by some forces, but for one fault: a delay of nothing is none.
@@ -234,7 +241,8 @@ impl Question<'_> {
 
     /// Behind a limit of rate a queue may stand: packets come later, and fewer, than is asked for.
     fn queued(&self, target: Target) -> Target {
-        let bound = if self.any(Quantity::Rate) { Bound::AtLeast } else { target.bound };
+        let counted = self.asks.without_queued && self.quantity == Quantity::Loss;
+        let bound = if self.any(Quantity::Rate) && !counted { Bound::AtLeast } else { target.bound };
         Target { bound, ..target }
     }
 
