@@ -212,13 +212,8 @@ pub(crate) fn harm(
             for window in timeline.alone.iter().chain(&timeline.together) {
                 let tolerance = tolerance + resolution(&place.asks, quantity, window);
                 let none = expected_none(subject, quantity, tolerance);
-                let row = Row {
-                    fault: usize::MAX,
-                    asked: &none,
-                    least: f64::INFINITY,
-                    disturbing,
-                    strained: Some(strained),
-                };
+                let row =
+                    Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing, strained: Some(strained) };
                 if let Some(text) = seen(&place, &row, window)? {
                     let (from_ns, to_ns) = window.span();
                     found.push(HarmFindings { subject: subject.clone(), quantity, from_ns, to_ns, text });
@@ -247,7 +242,11 @@ fn scatter(place: &SubjectEvidence<'_>, before: &Window) -> Result<Option<f64>, 
 /// What histograms may err by where packets are delayed, ns: each end of a spread by half of a thousandth.
 fn resolution(asks: &Asks<'_>, quantity: Quantity, window: &Window) -> f64 {
     const STEP: f64 = 1.0 / 1024.0;
-    if quantity == Quantity::DelaySpread { 2.0 * STEP * asks.sum(Quantity::OneWayDelay, &window.forces, None) } else { 0.0 }
+    if quantity == Quantity::DelaySpread {
+        2.0 * STEP * asks.sum(Quantity::OneWayDelay, &window.forces, None)
+    } else {
+        0.0
+    }
 }
 
 /// What contradicts in one stretch of time, or in several together, that a quantity is as it was in the baseline.

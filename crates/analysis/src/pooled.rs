@@ -38,3 +38,44 @@ impl<'a> SubjectEvidence<'a> {
         Ok(singly.filter(|(verdict, _)| *verdict == Proof::Refuted).map(|(_, why)| why))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brownout_record::{Expectation, Quantity, Subject};
+
+    use super::*;
+    use crate::{
+        measure::Measure,
+        target::{Bound, Target},
+    };
+
+    /// Whether so many lost probes are harm, if as many were sent in the baseline and all arrived.
+    fn is_found(hits: u64, count: u64) -> bool {
+        let subject = Subject::pair("n1", "n2");
+        let tolerance = 0.001;
+        let asked = Expectation { subject, quantity: Quantity::Loss, hit: false, asked: 0.0, tolerance, burst: None };
+        let row = Row { fault: 0, asked: &asked, least: f64::INFINITY, disturbing: &[], strained: None };
+        let (before, during) = (Measure::share(0, count), Measure::share(hits, count));
+        let target = Target { change: true, expected: 0.0, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
+        let whole = Observation {
+            source: Source::Probes,
+            target,
+            during,
+            measured: during.value,
+            allowed: tolerance + before.error.hypot(during.error),
+            enough: true,
+            tells: true,
+        };
+        whole.contradicts() && !is_chance(&row, &whole, &before, 1.0)
+    }
+
+    /// The table in docs/definitions.md.
+    #[test]
+    fn losses_that_are_found_are_the_smaller_the_more_probes_there_are() {
+        for (count, share) in [(100, 0.27), (300, 0.105), (1_000, 0.035), (3_000, 0.013), (10_000, 0.005)] {
+            let hits = (share * count as f64).round() as u64;
+            assert!(is_found(hits, count), "{share} of {count}");
+            assert!(!is_found(hits * 9 / 10, count), "less than {share} of {count}");
+        }
+    }
+}

@@ -13,10 +13,10 @@ use crate::{
     judgement::{Observation, Proof, Row, enough, refutation},
     measure::{Measure, Source, is_share},
     observe::{SubjectEvidence, Window},
-    segments::{Class, Segment},
+    segments::{CUT, Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
-    target::{Bound, CUT, clumping},
+    target::{Bound, clumping},
     words::{said, show},
 };
 

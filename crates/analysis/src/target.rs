@@ -4,7 +4,7 @@ use brownout_record::{Expectation, Quantity};
 
 use crate::{
     measure::{LEAN, Measure, Source},
-    segments::Force,
+    segments::{CUT, Force},
 };
 
 /// Trains through a pair without a limit must be at least this much as fast as they were before.
@@ -18,9 +18,6 @@ const UNCOUNTED: f64 = 0.1;
 pub(crate) const HELD: &str = "held";
 /// A node that is held for less than this share of the time is not.
 const SELDOM: f64 = 0.005;
-
-/// A pair that loses this share of its packets shows nothing but that.
-pub(crate) const CUT: f64 = 0.999;
 
 /// How much more the share that is asked for varies, if packets are hit in bursts, than if each is hit by itself, as a ratio of
 /// variances: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are 1 ÷ ((1 − p) · (1 − ρ))

@@ -12,9 +12,10 @@ use std::path::Path;
 use brownout_analysis::Routes;
 use brownout_record::{
     Arm, CellRow, ClockRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
-    FactorDescription, FaultRecord, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadPart,
-    LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
-    ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow, TrialState,
+    FactorDescription, FaultRecord, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
+    LoadPart, LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow,
+    Placement, ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow,
+    TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;

@@ -211,8 +211,7 @@ fn outside(made: Made, scenario: Scenario) -> Scenario {
 /// Each stretch holds too few probes to tell a loss from an accident.
 #[test]
 fn what_a_flapping_fault_loses_besides_is_found_in_all_of_its_stretches_together() {
-    let flaps: Vec<(u32, f64, f64)> =
-        (0..10).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 2.0)).collect();
+    let flaps: Vec<(u32, f64, f64)> = (0..10).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 2.0)).collect();
     let honest = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![slow().during(&flaps)]) };
     assert_eq!(analysed(&honest).trials[0].invalid, [""; 0]);
     let lossy = Made::new(Quantity::Loss, vec![pair("n2", "n1")], 0.2, 0.0).during(&[(0, 0.0, 30.0)]);
@@ -300,7 +299,8 @@ fn pairs_of_too_few_probes_are_counted_and_told() {
     // Twenty of each pair in the baseline.
     let few = trial(1);
     assert_eq!(few.trials[0].harm_not_judged, 12);
-    let told = "on 12 ordered pairs of hosts nobody looked for harm: fewer than 30 of their probes were sent in the baseline";
+    let told =
+        "on 12 ordered pairs of hosts nobody looked for harm: fewer than 30 of their probes were sent in the baseline";
     assert!(few.warnings.iter().any(|warning| warning.contains(told)), "{:?}", few.warnings);
 }
 

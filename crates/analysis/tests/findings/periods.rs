@@ -300,8 +300,7 @@ fn a_jitter_that_a_third_or_half_of_the_packets_escape_is_refuted_whatever_its_d
 /// Of single periods there are too few packets.
 #[test]
 fn a_jitter_that_packets_escape_is_refuted_by_short_periods_together() {
-    let short: Vec<(u32, f64, f64)> =
-        (0..12).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 1.0)).collect();
+    let short: Vec<(u32, f64, f64)> = (0..12).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 1.0)).collect();
     let scattered = |escaping| {
         let made = Made::new(Quantity::DelaySpread, pair(), 20e6, 7.5e6).during(&short);
         first_fault(&Scenario { seconds: [20, 36, 20], escaping, ..Scenario::of(vec![made]) })

@@ -270,26 +270,26 @@ impl Scenario {
 
     fn counters(&self, place: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
         let (from, to) = names(place);
-            let mut row = LinkRow {
-                starts_ns,
-                length_ns: ends_ns - starts_ns,
-                from,
-                to,
-                offered: 0,
-                offered_bytes: 0,
-                delivered: 0,
-                delivered_bytes: 0,
-                lost: 0,
-                dropped_queue: 0,
-                dropped_emulator: 0,
-                duplicated: 0,
-                corrupted: 0,
-                reordered: 0,
-                cut: 0,
-                too_big: 0,
-                release_error: histogram([10_000]),
-                held: histogram([]),
-            };
+        let mut row = LinkRow {
+            starts_ns,
+            length_ns: ends_ns - starts_ns,
+            from,
+            to,
+            offered: 0,
+            offered_bytes: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+            lost: 0,
+            dropped_queue: 0,
+            dropped_emulator: 0,
+            duplicated: 0,
+            corrupted: 0,
+            reordered: 0,
+            cut: 0,
+            too_big: 0,
+            release_error: histogram([10_000]),
+            held: histogram([]),
+        };
         let mut carried = [0.0; 5];
         let every = SECOND / PACKETS;
         for packet in starts_ns.div_ceil(every)..ends_ns.div_ceil(every) {
