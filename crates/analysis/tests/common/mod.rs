@@ -264,7 +264,7 @@ pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
 pub fn three_copies() -> Placement {
     let node = |(at, name): (usize, &&str)| NodePlacement {
         node: (*name).to_owned(),
-        token: i64::MIN + at as i64 * 6_148_914_691_236_517_205,
+        token: i64::MIN.wrapping_add((at as i64).wrapping_mul(6_148_914_691_236_517_205)),
         site: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
     };

@@ -214,7 +214,7 @@ fn what_a_flapping_fault_loses_besides_is_found_in_all_of_its_stretches_together
     let flaps: Vec<(u32, f64, f64)> = (0..10).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 2.0)).collect();
     let honest = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![slow().during(&flaps)]) };
     assert_eq!(analysed(&honest).trials[0].invalid, [""; 0]);
-    let lossy = Made::new(Quantity::Loss, vec![pair("n2", "n1")], 0.2, 0.0).during(&[(0, 0.0, 30.0)]);
+    let lossy = Made::new(Quantity::Loss, vec![pair("n2", "n1")], 0.12, 0.0).during(&flaps);
     let why = harmed("a flap", &outside(lossy, honest), &pair("n2", "n1"), Quantity::Loss);
     assert!(why.contains("10 stretches together") && why.contains("loss that no fault asked for"), "{why}");
 }
