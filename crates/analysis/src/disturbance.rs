@@ -51,11 +51,11 @@ pub(crate) struct Reading<'a> {
     cores: u64,
     machine: u64,
     stolen: u64,
-    nodes: u64,
+    /// What each node used, and how long its threads waited; none: nobody knows.
+    nodes: BTreeMap<&'a str, (u64, Option<u64>)>,
     instrument: u64,
     interrupts: u64,
     kernel: u64,
-    waited: u64,
     /// None: the record does not know of any program outside of the lab.
     programs: Option<u64>,
     takers: Vec<(&'a str, u32, u64)>,
@@ -83,8 +83,8 @@ impl<'a> Reading<'a> {
             "kernel" => self.kernel += used,
             "programs" => *self.programs.get_or_insert(0) += used,
             other => match other.split_once(':') {
-                Some(("node", _)) => self.nodes += used,
-                Some(("waited", _)) => self.waited += used,
+                Some(("node", node)) => self.nodes.entry(node).or_default().0 += used,
+                Some(("waited", node)) => *self.nodes.entry(node).or_default().1.get_or_insert(0) += used,
                 Some(("program", program)) => {
                     let named = program.split_once(':').and_then(|(pid, name)| Some((name, pid.parse().ok()?)));
                     self.takers.extend(named.map(|(name, pid)| (name, pid, used)));
@@ -104,10 +104,20 @@ impl<'a> Reading<'a> {
         (starts_ns..starts_ns.saturating_add(self.length)).contains(&at_ns)
     }
 
+    /// Used by the nodes.
+    fn used(&self) -> u64 {
+        self.nodes.values().map(|(used, _)| used).sum()
+    }
+
+    /// How long their threads waited; none where nobody knows it of one that ran.
+    fn waited(&self) -> Option<u64> {
+        self.nodes.values().filter(|(used, waited)| *used > 0 || waited.is_some()).map(|(_, waited)| *waited).sum()
+    }
+
     /// Used by nobody who is known, where that is more than an error of the counting.
     fn unseen(&self) -> u64 {
         let programs = self.programs.unwrap_or(0);
-        let known = [self.nodes, self.instrument, self.interrupts, self.kernel, programs].into_iter().sum();
+        let known = [self.used(), self.instrument, self.interrupts, self.kernel, programs].into_iter().sum();
         let unseen = self.machine.saturating_sub(known);
         if unseen as f64 > UNSEEN_SHARE * self.cores as f64 { unseen } else { 0 }
     }
@@ -123,27 +133,35 @@ impl<'a> Reading<'a> {
     }
 
     /// By how much longer the nodes' work took because of others, ns of all their threads together: the share of their waiting
-    /// in which others ran, and what the hypervisor took while they seemed to run themselves.
-    fn hindered(&self) -> f64 {
-        let Some(others) = self.others() else { return 0.0 };
-        let lab = self.nodes + self.instrument;
+    /// in which others ran, and what the hypervisor took while they seemed to run themselves. None where nobody knows how long
+    /// they waited, or who else was at work.
+    fn hindered(&self) -> Option<f64> {
+        let (others, waited, nodes) = (self.others()?, self.waited()?, self.used());
+        let lab = nodes + self.instrument;
         let ran = lab + others - self.stolen;
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        self.waited as f64 * share(others, lab + others) + self.stolen as f64 * share(self.nodes, ran)
+        Some(waited as f64 * share(others, lab + others) + self.stolen as f64 * share(nodes, ran))
     }
 
-    /// Whether the nodes were disturbed.
+    /// Whether the nodes were disturbed. Where others took processors, and nobody knows how long the nodes waited, nobody can say
+    /// that they were not.
     pub(crate) fn disturbed(&self) -> bool {
-        self.crowded() && self.hindered() > HINDERED_SHARE * self.nodes as f64
+        let is_hindered = |hindered: f64| hindered > HINDERED_SHARE * self.used() as f64;
+        self.crowded() && self.hindered().is_none_or(is_hindered)
+    }
+
+    /// Whether they count as disturbed for no other reason than that nobody knows how long they waited.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.crowded() && self.waited().is_none()
     }
 }
 
-/// By how much longer the nodes' work took because of others, as a share of the CPU time that it took.
+/// By how much longer the nodes' work took because of others, as a share of the CPU time that it took, in the readings that say so.
 pub(crate) fn hindered<'a, 'b: 'a>(readings: impl Iterator<Item = &'a Reading<'b>>) -> Option<f64> {
     let (mut hindered, mut nodes) = (0.0, 0);
-    for reading in readings.filter(|reading| reading.programs.is_some()) {
-        hindered += reading.hindered();
-        nodes += reading.nodes;
+    for (reading, own) in readings.filter_map(|reading| Some((reading, reading.hindered()?))) {
+        hindered += own;
+        nodes += reading.used();
     }
     (nodes > 0).then(|| hindered / nodes as f64)
 }

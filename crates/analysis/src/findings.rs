@@ -197,6 +197,7 @@ fn trial(
         phases,
         effect,
         harm: harm::harm(description, evidence, &faults)?,
+        harm_not_judged: harm::not_judged(description, evidence),
         faults,
         instrument: instrument::instrument(evidence)?,
         balance: balance::balance(evidence),

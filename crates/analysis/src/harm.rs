@@ -7,46 +7,69 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brownout_record::{Description, Expectation, FaultRecord, Quantity, Subject};
+use brownout_record::{Description, Expectation, FaultRecord, ProbeRow, ProbeSample, Quantity, Subject};
 use serde::Serialize;
 
 use crate::{
     AnalysisError, FaultFindings, Proof, Routes, TrialEvidence,
     evidence::phase,
     index::Index,
-    judgement::Row,
+    judgement::{Row, Strained},
     measure::Source,
     observe::{SubjectEvidence, Window},
     proof::{by_subject, touching},
-    segments::{Segment, Segments, Span},
+    segments::{Class, Force, Segment, Segments, Span},
     stalls::starved,
+    stats::ENOUGH,
     steady::Alone,
+    strain::Strain,
     subject::SubjectSeries,
     target::Asks,
     words,
 };
 
-/// What a pair may show without any fault, and by how much a busy machine may change that between one phase and the next: of
-/// delays twice what it adds to a median, of spreads what makes an interval late, of shares what bursts of losses do. With the
-/// machine alone, in four trials of `experiments/slow-replica.yaml`, medians of the spared links moved by 7 µs at most, their
-/// spreads by 70 µs, and nothing was lost.
-const OF_PAIRS: [(Quantity, f64); 6] = [
-    (Quantity::OneWayDelay, 2e6),
-    (Quantity::DelaySpread, 5e6),
-    (Quantity::Loss, 0.005),
-    (Quantity::Duplicates, 0.005),
-    (Quantity::Reordered, 0.005),
-    (Quantity::Corruption, 0.005),
+/// What a quantity may be besides what it was in the baseline, in its unit.
+#[derive(Clone, Copy)]
+struct Tolerated {
+    quantity: Quantity,
+    /// Where packets never wait for the machine: of times what they scattered by in the baseline counts, if that is more.
+    still: f64,
+    /// Where the machine may have kept all of them waiting, and at most in any case.
+    strained: f64,
+    /// The share of the time in which it has to, to move the figure by all of that.
+    moved_by: f64,
+}
+
+const fn of_pairs(quantity: Quantity, still: f64, strained: f64, moved_by: f64) -> Tolerated {
+    Tolerated { quantity, still, strained, moved_by }
+}
+
+/// The same whatever the machine does.
+const fn always(quantity: Quantity, most: f64) -> Tolerated {
+    Tolerated { quantity, still: most, strained: most, moved_by: 1.0 }
+}
+
+/// What a pair may show without any fault: with the machine alone, in four trials of `experiments/slow-replica.yaml`, medians of
+/// the spared links moved by 7 µs at most, their spreads by 70 µs, and nothing was lost. A machine that is busy may do more
+/// between one phase and the next: to delays twice what it adds to a median, to spreads what makes an interval late, to shares
+/// what bursts of losses do.
+const OF_PAIRS: [Tolerated; 6] = [
+    of_pairs(Quantity::OneWayDelay, 2e5, 2e6, 0.5),
+    of_pairs(Quantity::DelaySpread, 5e5, 5e6, 0.1),
+    of_pairs(Quantity::Loss, 0.001, 0.005, 0.1),
+    of_pairs(Quantity::Duplicates, 0.001, 0.005, 0.1),
+    of_pairs(Quantity::Reordered, 0.001, 0.005, 0.1),
+    of_pairs(Quantity::Corruption, 0.001, 0.005, 0.1),
 ];
 
 /// The same of ways through an overlay. Packets may wait there for a process that is one among others, and damaged ones are
 /// lost.
-const OF_OVERLAYS: [(Quantity, f64); 5] = [
-    (Quantity::OneWayDelay, 4e6),
-    (Quantity::DelaySpread, 10e6),
-    (Quantity::Loss, 0.005),
-    (Quantity::Duplicates, 0.005),
-    (Quantity::Reordered, 0.005),
+const OF_OVERLAYS: [Tolerated; 5] = [
+    always(Quantity::OneWayDelay, 4e6),
+    always(Quantity::DelaySpread, 10e6),
+    always(Quantity::Loss, 0.005),
+    always(Quantity::Duplicates, 0.005),
+    always(Quantity::Reordered, 0.005),
 ];
 
 /// What a process that carries packets may lose of them because it is busy: one that is gone loses all.
@@ -54,18 +77,18 @@ const MOST_QUEUED: f64 = 0.5;
 
 /// The same of hosts and disks, where witnesses looked at them. A node that is busy may not answer in time, and a
 /// disk that others use is slow by itself: of times nothing is said.
-const OF_OTHERS: [(Quantity, f64); 11] = [
-    (Quantity::Answers, 0.2),
-    (Quantity::Running, 0.05),
-    (Quantity::ClockOffset, 5e6),
-    (Quantity::ReadErrors, 0.01),
-    (Quantity::WriteErrors, 0.01),
-    (Quantity::SyncErrors, 0.01),
-    (Quantity::MetadataErrors, 0.01),
-    (Quantity::ReadDelayed, 0.01),
-    (Quantity::WriteDelayed, 0.01),
-    (Quantity::SyncDelayed, 0.01),
-    (Quantity::MetadataDelayed, 0.01),
+const OF_OTHERS: [Tolerated; 11] = [
+    always(Quantity::Answers, 0.2),
+    always(Quantity::Running, 0.05),
+    always(Quantity::ClockOffset, 5e6),
+    always(Quantity::ReadErrors, 0.01),
+    always(Quantity::WriteErrors, 0.01),
+    always(Quantity::SyncErrors, 0.01),
+    always(Quantity::MetadataErrors, 0.01),
+    always(Quantity::ReadDelayed, 0.01),
+    always(Quantity::WriteDelayed, 0.01),
+    always(Quantity::SyncDelayed, 0.01),
+    always(Quantity::MetadataDelayed, 0.01),
 ];
 
 /// Something that a place showed and that no fault asked of it.
@@ -81,6 +104,28 @@ pub struct HarmFindings {
     pub to_ns: u64,
     /// Who saw what.
     pub text: String,
+}
+
+/// How many ordered pairs of hosts sent too few probes in the baseline for anything to be compared with it.
+pub(crate) fn not_judged(description: &Description, evidence: &TrialEvidence) -> u64 {
+    let sent = |segments: &[Segment], row: &ProbeRow| {
+        let counts = |sample: &&ProbeSample| {
+            let inside = |segment: &Segment| {
+                let (from, to) = segment.sent(Class::Pairs);
+                (from..to).contains(&sample.sent_ns)
+            };
+            segments.iter().any(inside)
+        };
+        row.samples.iter().filter(counts).count() as u64
+    };
+    let before = baseline(evidence);
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for row in &evidence.probes {
+        *counts.entry((&row.from, &row.to)).or_default() += sent(&before, row);
+    }
+    let hosts = if description.external { 0 } else { description.hosts.len() as u64 };
+    let judged = counts.values().filter(|count| **count >= ENOUGH).count() as u64;
+    (hosts * hosts.saturating_sub(1)).saturating_sub(judged)
 }
 
 /// All that was seen in a trial and that nobody asked for: the first of each place and quantity. What a fault's own
@@ -101,7 +146,8 @@ pub(crate) fn harm(
     let (asked, touching) = (by_subject(&evidence.faults), touching(&evidence.faults));
     let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
     let routes = Routes::new(&description.overlay, &hosts);
-    let mut timelines: BTreeMap<Vec<usize>, Vec<Segment>> = BTreeMap::new();
+    let mut timelines: BTreeMap<Vec<usize>, Timeline> = BTreeMap::new();
+    let strain = Strain::of(evidence);
     let mut found = Vec::new();
     for subject in &places(evidence) {
         let asked = asked.get(subject).cloned().unwrap_or_default();
@@ -113,8 +159,12 @@ pub(crate) fn harm(
             _ => &[],
         };
         let disks = on_disks(&evidence.faults, subject);
-        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
-        let place = SubjectEvidence::new(place, Asks::new(asked), &before, &starved);
+        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty()).without_queued();
+        let counted = place.is_counted();
+        let asks = Asks::new(asked);
+        let asks = if counted { asks.without_queued() } else { asks };
+        let place = SubjectEvidence::new(place, asks, &before, &starved);
+        let usual = scatter(&place, &before)?;
         let queues = match subject {
             Subject::Overlay { from, to } => {
                 let below = |(from, to): &(String, String)| description.may_queue(&Subject::pair(from, to));
@@ -123,19 +173,28 @@ pub(crate) fn harm(
             _ => description.may_queue(subject),
         };
         let in_process = matches!(subject, Subject::Overlay { .. }) && routes.has_queues();
-        let quantities: &[(Quantity, f64)] = match subject {
+        let quantities: &[Tolerated] = match subject {
             Subject::Pair { .. } => &OF_PAIRS,
             Subject::Overlay { .. } => &OF_OVERLAYS,
             Subject::Host { .. } | Subject::Directory { .. } => &OF_OTHERS,
         };
-        for (quantity, tolerance) in quantities.iter().filter(|(quantity, _)| !said.contains(&(subject, *quantity))) {
-            if queues && matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread | Quantity::Loss) {
+        for tolerated in quantities.iter().filter(|one| !said.contains(&(subject, one.quantity))) {
+            let quantity = tolerated.quantity;
+            let hidden = match quantity {
+                Quantity::OneWayDelay | Quantity::DelaySpread => queues || in_process,
+                // What a full queue drops, the emulator counts.
+                Quantity::Loss => queues && !counted,
+                _ => false,
+            };
+            if hidden {
                 continue;
             }
             let tolerance = match quantity {
-                Quantity::OneWayDelay | Quantity::DelaySpread if in_process => continue,
                 Quantity::Loss if in_process => MOST_QUEUED,
-                _ => *tolerance,
+                Quantity::OneWayDelay | Quantity::DelaySpread => {
+                    tolerated.still.max(usual.unwrap_or(f64::INFINITY)).min(tolerated.strained)
+                }
+                _ => tolerated.still,
             };
             let disturbing = match quantity {
                 Quantity::Answers => touched,
@@ -147,20 +206,17 @@ pub(crate) fn harm(
             cutting.extend(disturbing);
             cutting.sort_unstable();
             cutting.dedup();
-            let segments = timelines.entry(cutting).or_insert_with_key(|cutting| timeline(evidence, cutting));
-            let none = Expectation {
-                subject: subject.clone(),
-                quantity: *quantity,
-                hit: false,
-                asked: 0.0,
-                tolerance,
-                burst: None,
-            };
-            let row = Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing };
-            for segment in segments.iter() {
-                if let Some(text) = seen(&place, &row, segment)? {
-                    let (from_ns, to_ns) = segment.between;
-                    found.push(HarmFindings { subject: subject.clone(), quantity: *quantity, from_ns, to_ns, text });
+            let timeline = timelines.entry(cutting).or_insert_with_key(|cutting| Timeline::of(evidence, cutting));
+            let most = (tolerated.strained - tolerance).max(0.0);
+            let strained = Strained { strain: &strain, most, moved_by: tolerated.moved_by };
+            for window in timeline.alone.iter().chain(&timeline.together) {
+                let tolerance = tolerance + resolution(&place.asks, quantity, window);
+                let none = expected_none(subject, quantity, tolerance);
+                let row =
+                    Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing, strained: Some(strained) };
+                if let Some(text) = seen(&place, &row, window)? {
+                    let (from_ns, to_ns) = window.span();
+                    found.push(HarmFindings { subject: subject.clone(), quantity, from_ns, to_ns, text });
                     break;
                 }
             }
@@ -173,10 +229,30 @@ pub(crate) fn harm(
     Ok(found)
 }
 
-/// What contradicts in one stretch of time that a quantity is as it was in the baseline.
-fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result<Option<String>, AnalysisError> {
+fn expected_none(subject: &Subject, quantity: Quantity, tolerance: f64) -> Expectation {
+    Expectation { subject: subject.clone(), quantity, hit: false, asked: 0.0, tolerance, burst: None }
+}
+
+/// How far delays of a pair lie from each other by themselves, ns; none where nobody measured any.
+fn scatter(place: &SubjectEvidence<'_>, before: &Window) -> Result<Option<f64>, AnalysisError> {
+    let delays = place.place.distribution(Source::Probes, Quantity::OneWayDelay, &before.segments, &[])?;
+    Ok(delays.and_then(|delays| Some(delays.quantile(0.99)? - delays.quantile(0.5)?)))
+}
+
+/// What histograms may err by where packets are delayed, ns: each end of a spread by half of a thousandth.
+fn resolution(asks: &Asks<'_>, quantity: Quantity, window: &Window) -> f64 {
+    const STEP: f64 = 1.0 / 1024.0;
+    if quantity == Quantity::DelaySpread {
+        2.0 * STEP * asks.sum(Quantity::OneWayDelay, &window.forces, None)
+    } else {
+        0.0
+    }
+}
+
+/// What contradicts in one stretch of time, or in several together, that a quantity is as it was in the baseline.
+fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, window: &Window) -> Result<Option<String>, AnalysisError> {
     let quantity = row.asked.quantity;
-    let asks = |quantity| place.asks.any(quantity, &segment.forces, None);
+    let asks = |quantity| place.asks.any(quantity, &window.forces, None);
     let excused = match quantity {
         // Packets that skip a delay, or have one of their own each, move the median as well.
         Quantity::OneWayDelay => asks(Quantity::Reordered) || asks(Quantity::DelaySpread),
@@ -192,14 +268,20 @@ fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, segment: &Segment) -> Result
     if excused || asks(quantity) {
         return Ok(None);
     }
-    let window = Window { id: usize::MAX, segments: vec![segment.clone()], forces: segment.forces.clone() };
     for source in place.place.sources(quantity) {
         // Probes cannot tell damage from loss, and the kernel's checksums are compared with what is asked for.
         if source == Source::Checksums || (source == Source::Probes && quantity == Quantity::Corruption) {
             continue;
         }
-        if let Alone::Contradicts(why) = place.alone(source, row, &window, segment)? {
-            return Ok(Some(why));
+        let why = match &window.segments[..] {
+            [segment] => match place.alone(source, row, window, segment)? {
+                Alone::Contradicts(why) => Some(why),
+                _ => None,
+            },
+            _ => place.pooled(source, row, window)?,
+        };
+        if why.is_some() {
+            return Ok(why);
         }
     }
     Ok(None)
@@ -237,11 +319,30 @@ fn baseline(evidence: &TrialEvidence) -> Vec<Segment> {
 }
 
 /// The time line of a place, cut where its faults change and where phases end.
-fn timeline(evidence: &TrialEvidence, faults: &[usize]) -> Vec<Segment> {
-    let phases: Vec<Span> = evidence.phases.iter().map(|phase| (phase.starts_ns, phase.ends_ns)).collect();
-    let all = Segments::of(evidence, faults).all;
-    let of = |segment: &Segment| phases.iter().map(|span| segment.within(*span)).collect::<Vec<Segment>>();
-    all.iter().flat_map(of).filter(Segment::lasts).collect()
+struct Timeline {
+    /// Each stretch by itself.
+    alone: Vec<Window>,
+    /// Those of one phase with the same things in force, where there are several.
+    together: Vec<Window>,
+}
+
+impl Timeline {
+    fn of(evidence: &TrialEvidence, faults: &[usize]) -> Self {
+        let all = Segments::of(evidence, faults).all;
+        let window = |segments: Vec<Segment>| Window { id: usize::MAX, forces: segments[0].forces.clone(), segments };
+        let (mut alone, mut together) = (Vec::new(), Vec::new());
+        for phase in &evidence.phases {
+            let span: Span = (phase.starts_ns, phase.ends_ns);
+            let mut pools: BTreeMap<Vec<Force>, Vec<Segment>> = BTreeMap::new();
+            for segment in all.iter().map(|segment| segment.within(span)).filter(Segment::lasts) {
+                pools.entry(segment.forces.clone()).or_default().push(segment.clone());
+                alone.push(window(vec![segment]));
+            }
+            together.extend(pools.into_values().filter(|pool| pool.len() > 1).map(window));
+        }
+        alone.sort_by_key(|window| window.span().0);
+        Timeline { alone, together }
+    }
 }
 
 /// "n1 → n3 also lost 30 %": what makes the trial invalid.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::Histogram;
+use brownout_record::{FaultRecord, Histogram, Subject};
 use serde::Serialize;
 
 use crate::{
@@ -142,7 +142,10 @@ pub struct Instrument {
     pub intervals: u64,
     /// Starts of those in which the instrument was late, ns since the run's zero.
     pub late_intervals: Vec<u64>,
-    /// Their share, 0 to 1.
+    /// Those of the late ones of which nobody can say whether packets had to wait for the emulator: the record does not tell how
+    /// long it waited for a processor, and on pairs that no fault hits there were too few probes.
+    pub unwitnessed: u64,
+    /// The share of the late ones, 0 to 1.
     pub late_share: f64,
     /// The same for each of these phases.
     pub punctuality: Vec<Punctuality>,
@@ -153,6 +156,8 @@ pub struct Instrument {
     /// Starts of the intervals in which others took processors, and the nodes or the instrument had to wait for them, ns
     /// since the run's zero.
     pub disturbed_intervals: Vec<u64>,
+    /// Those of them of which nobody knows how long the nodes waited.
+    pub waits_unknown: u64,
     /// Disturbed in too many intervals, of all or of one phase, or late in too many because of others.
     pub disturbed: bool,
     /// Who disturbed, most first; what they took is of the disturbed intervals.
@@ -190,7 +195,10 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     let mut punctuality: Vec<Punctuality> = Vec::new();
     let readings = Reading::all(evidence);
     let tells_of_others = readings.values().any(Reading::tells_of_others);
+    // Records of before there were programs in them do not tell how long the emulator waited, either.
+    let emulates = tells_of_others && hits_links(&evidence.faults);
     let (mut late, mut disturbed, mut disturbing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut unwitnessed, mut unknown) = (0, 0);
     for interval in &evidence.intervals {
         let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
         // Phases follow each other in time: the last one begun is the one that goes on.
@@ -208,13 +216,17 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         merge(&mut lateness, &interval.lateness, "lateness")?;
         let middle = interval.starts_ns + interval.length_ns / 2;
         let emulator_late =
-            late_readings.iter().chain(&stalls).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
+            late_readings.iter().chain(&stalls.spans).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
         let stood_still = interval.stood_still_ns as f64 > STOOD_STILL_SHARE * interval.length_ns as f64;
         let reading = readings.range(..=middle).next_back();
         let reading = reading.filter(|(starts_ns, one)| one.holds(**starts_ns, middle)).map(|(_, one)| one);
         // Where nobody looked, nobody knows whether it was quiet.
         let unread = tells_of_others && reading.is_none();
-        let is_late = emulator_late || stood_still || unread || p99(&interval.lateness) > LATE_LOAD_NS;
+        // A fault that hits every pair may be feigned by an emulator that has to wait.
+        let is_unwitnessed = emulates && !stalls.is_witnessed(middle);
+        unwitnessed += u64::from(is_unwitnessed);
+        let is_late =
+            emulator_late || stood_still || unread || is_unwitnessed || p99(&interval.lateness) > LATE_LOAD_NS;
         if is_late {
             own.late += 1;
             late.push(interval.starts_ns);
@@ -224,6 +236,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         if is_late || reading.disturbed() {
             own.disturbed += 1;
             disturbed.push(interval.starts_ns);
+            unknown += u64::from(reading.is_unknown());
             disturbing.push(reading);
         }
     }
@@ -239,16 +252,24 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         lateness: errors(&lateness),
         intervals: all.intervals,
         late_intervals: late,
+        unwitnessed,
         late_share: all.late as f64 / all.intervals.max(1) as f64,
         too_late,
         too_late_by_itself,
         disturbed_intervals: disturbed,
+        waits_unknown: unknown,
         disturbed: any(Punctuality::too_disturbed) || (too_late && !too_late_by_itself),
         disturbed_by: disturbance::takers(disturbing.into_iter()),
         punctuality,
         saturated: saturated.map(|row| row.phase.clone()).collect(),
         cpu,
     })
+}
+
+/// Whether any fault does something to packets.
+fn hits_links(faults: &[FaultRecord]) -> bool {
+    let mut asked = faults.iter().flat_map(|fault| &fault.severities).flat_map(|severity| &severity.expectations);
+    asked.any(|one| one.hit && one.asked != 0.0 && matches!(one.subject, Subject::Pair { .. }))
 }
 
 fn p99(histogram: &Histogram) -> u64 {

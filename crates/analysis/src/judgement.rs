@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::{
     measure::{Measure, Source},
+    segments::Segment,
     stats::ENOUGH,
+    strain::Strain,
     target::{Bound, Target},
     words::{said, show},
 };
@@ -77,6 +79,25 @@ pub(crate) struct Row<'a> {
     pub(crate) least: f64,
     /// The faults that may do something to the place that nobody has said how much.
     pub(crate) disturbing: &'a [usize],
+    /// How much more a strained machine may do; none where the tolerance is what the fault says.
+    pub(crate) strained: Option<Strained<'a>>,
+}
+
+/// What is tolerated besides where the machine may have kept packets waiting.
+#[derive(Clone, Copy)]
+pub(crate) struct Strained<'a> {
+    pub(crate) strain: &'a Strain,
+    /// At most, in the quantity's unit.
+    pub(crate) most: f64,
+    /// The share of the time that it takes to move the figure that is judged by all of that: half of it moves a median.
+    pub(crate) moved_by: f64,
+}
+
+impl Row<'_> {
+    /// What is tolerated in some segments besides its tolerance.
+    pub(crate) fn strained_by(&self, segments: &[Segment]) -> f64 {
+        self.strained.map_or(0.0, |own| own.most * (own.strain.mean(segments) / own.moved_by).min(1.0))
+    }
 }
 
 /// What one source says of one window.

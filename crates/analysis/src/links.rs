@@ -20,6 +20,8 @@ pub(crate) struct LinkCounts {
     pub(crate) reordered: u64,
     pub(crate) cut: u64,
     pub(crate) too_big: u64,
+    /// Dropped before a limit of rate, because its queue was full.
+    pub(crate) dropped_queue: u64,
     held: Box<[u8]>,
 }
 
@@ -37,6 +39,7 @@ impl LinkCounts {
             reordered: reading.reordered,
             cut: reading.cut,
             too_big: reading.too_big,
+            dropped_queue: reading.dropped_queue,
             held: reading.held.into(),
         }
     }

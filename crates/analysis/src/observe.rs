@@ -22,6 +22,14 @@ pub(crate) struct Window {
     pub(crate) forces: Vec<Force>,
 }
 
+impl Window {
+    /// From the beginning of its first segment to the end of its last, ns since the run's zero.
+    pub(crate) fn span(&self) -> Span {
+        let first = self.segments.first().map_or(0, |segment| segment.between.0);
+        (first, self.segments.last().map_or(first, |segment| segment.between.1))
+    }
+}
+
 /// The windows in which one severity of one fault has to show itself.
 pub(crate) struct Windows {
     pub(crate) during: Vec<Window>,

@@ -160,7 +160,8 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             which.dedup();
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let windows = timeline.windows(which, fault);
-            let judgement = place.judge(&Row { fault, asked, least, disturbing }, &windows[severity])?;
+            let judgement =
+                place.judge(&Row { fault, asked, least, disturbing, strained: None }, &windows[severity])?;
             for stretch in &judgement.stretches {
                 let of = faults[fault]
                     .periods

@@ -3,8 +3,9 @@
 use brownout_record::{ProbeRow, Quantity};
 
 use crate::{
+    links::LinkCounts,
     measure::Measure,
-    segments::{Class, Segment},
+    segments::{Class, REACH_NS, Segment},
     stats,
 };
 
@@ -23,6 +24,25 @@ pub(crate) fn of(rows: &[&ProbeRow]) -> Vec<Sample> {
         .map(|sample| Sample { sent_ns: sample.sent_ns, delay_ns: sample.delay_ns, copies: sample.copies })
         .collect();
     samples.sort_by_key(|sample| sample.sent_ns);
+    samples
+}
+
+/// The same without those that the emulator may have dropped before a limit of rate: no more in any of its readings than it says that
+/// it dropped there. What it did not drop, nor was asked to, was lost elsewhere.
+pub(crate) fn without_queued(mut samples: Vec<Sample>, links: &[LinkCounts]) -> Vec<Sample> {
+    let mut left: Vec<u64> = links.iter().map(|row| row.dropped_queue).collect();
+    let reading = |at_ns: u64| links.partition_point(|row| row.ends_ns() <= at_ns);
+    samples.retain(|sample| {
+        if sample.delay_ns.is_some() {
+            return true;
+        }
+        // It may have come to the emulator as late as that.
+        let by = (reading(sample.sent_ns)..=reading(sample.sent_ns + REACH_NS)).find(|at| left.get(*at) > Some(&0));
+        if let Some(left) = by.and_then(|at| left.get_mut(at)) {
+            *left -= 1;
+        }
+        by.is_none()
+    });
     samples
 }
 

@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 
 use brownout_record::{FaultRecord, Quantity, Stamp, Subject};
 
-use crate::{TrialEvidence, evidence::phase, target::CUT};
+use crate::{TrialEvidence, evidence::phase};
 
 /// Left out after a change besides the delay asked for, ns: a probe period, queues, and a busy machine.
 pub const SETTLE_NS: u64 = 500_000_000;
 /// What a probe may take to reach the emulator on a busy machine, ns. Left out before a healing, with the delay asked for.
 pub const REACH_NS: u64 = 50_000_000;
+
+/// A pair that loses this share of its packets shows nothing but that.
+pub(crate) const CUT: f64 = 0.999;
 
 /// A fault (by its place among the trial's) and its severity (by its place among the fault's).
 pub(crate) type Force = (usize, usize);

@@ -21,9 +21,25 @@ pub const LATE_PROBE_NS: u64 = 5_000_000;
 /// turns that they take in a second, 10 % are still below a millisecond a turn.
 pub const WAITED_SHARE: f64 = 0.1;
 
-/// The spans in which it did, ns since the run's zero.
-pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Vec<(u64, u64)>, AnalysisError> {
+/// What there is to say of it.
+pub(crate) struct Stalls {
+    /// The spans in which it did, ns since the run's zero.
+    pub(crate) spans: Vec<(u64, u64)>,
+    /// Those of which somebody can say whether packets waited for the emulator: probes on spared pairs, or the kernel.
+    witnessed: Vec<(u64, u64)>,
+}
+
+impl Stalls {
+    /// Whether somebody can say of a moment whether packets waited for the emulator.
+    pub(crate) fn is_witnessed(&self, at_ns: u64) -> bool {
+        self.witnessed.iter().any(|(from, to)| (*from..*to).contains(&at_ns))
+    }
+}
+
+pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Stalls, AnalysisError> {
     let mut spans = starved(evidence);
+    let told = evidence.cpu.iter().filter(|row| row.subject == EMULATOR_WAITED);
+    let mut witnessed: Vec<(u64, u64)> = told.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
     spans.extend(waited(evidence, LOAD_WAITED));
     let usual = usual_delays(evidence)?;
     let mut excess: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -35,19 +51,23 @@ pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Vec<(u64, u64)>, Analys
     for (starts_ns, mut excess) in excess {
         excess.sort_unstable();
         // Below a hundred probes, the worst one is no percentile.
-        let worst = excess.len().checked_sub(1 + excess.len() / 100).filter(|_| excess.len() >= 100);
-        if worst.is_some_and(|at| excess[at] > LATE_PROBE_NS) {
-            let ends_ns = evidence.intervals.iter().find(|interval| interval.starts_ns == starts_ns);
-            spans.push((starts_ns, starts_ns + ends_ns.map_or(1_000_000_000, |interval| interval.length_ns)));
+        let Some(worst) = excess.len().checked_sub(1 + excess.len() / 100).filter(|_| excess.len() >= 100) else {
+            continue;
+        };
+        let interval = evidence.intervals.iter().find(|interval| interval.starts_ns == starts_ns);
+        let span = (starts_ns, starts_ns + interval.map_or(1_000_000_000, |interval| interval.length_ns));
+        witnessed.push(span);
+        if excess[worst] > LATE_PROBE_NS {
+            spans.push(span);
         }
     }
-    Ok(spans)
+    Ok(Stalls { spans, witnessed })
 }
 
 /// The kernel's account of how long the load's threads waited for a processor.
 const LOAD_WAITED: &str = "load-waited";
 /// The same of the emulator's thread. Where a fault hits every pair, nobody else can say that packets were kept waiting.
-const EMULATOR_WAITED: &str = "emulator-waited";
+pub(crate) const EMULATOR_WAITED: &str = "emulator-waited";
 
 /// The spans in which the emulator's thread waited for a processor, by the kernel's account, ns since the run's zero.
 pub(crate) fn starved(evidence: &TrialEvidence) -> Vec<(u64, u64)> {

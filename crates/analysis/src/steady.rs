@@ -13,10 +13,10 @@ use crate::{
     judgement::{Observation, Proof, Row, enough, refutation},
     measure::{Measure, Source, is_share},
     observe::{SubjectEvidence, Window},
-    segments::{Class, Segment},
+    segments::{CUT, Class, Segment},
     stalls::LATE_PROBE_NS,
     stats,
-    target::{Bound, CUT, clumping},
+    target::{Bound, clumping},
     words::{said, show},
 };
 
@@ -152,6 +152,10 @@ impl<'a> SubjectEvidence<'a> {
                 Lacking::Much(why) => return Ok(Alone::Contradicts(why)),
             }
         }
+        let one = (std::slice::from_ref(segment), &window.forces[..]);
+        if let Some(why) = self.clustered(source, row, one, LACKING)? {
+            return Ok(Alone::Contradicts(why));
+        }
         if let Some(why) = self.parts_elsewhere(source, row, window, segment, &before)? {
             return Ok(Alone::Contradicts(why));
         }
@@ -171,7 +175,7 @@ impl<'a> SubjectEvidence<'a> {
         let before = self.measure(source, quantity, self.before)?;
         let during = self.place_measure(source, quantity, one, &window.forces)?;
         let own = self.place.distribution(source, quantity, one, &[])?;
-        let widen = error_of_one(quantity, &during, &before, own.as_ref());
+        let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.strained_by(one);
         self.observation(source, row, &window.forces, &during, widen)
     }
 
@@ -185,6 +189,9 @@ impl<'a> SubjectEvidence<'a> {
     ) -> Result<Option<(Proof, String)>, AnalysisError> {
         let mut all: Option<Elsewhere> = None;
         for window in windows {
+            if let Some(why) = self.clustered(source, row, (&window.segments, &window.forces), LACKING)? {
+                return Ok(Some((Proof::Refuted, format!("of all periods, {why}"))));
+            }
             for segment in &window.segments {
                 let Some(whole) = self.stretch(source, row, window, segment)? else { continue };
                 let Some(one) = self.elsewhere(source, row, window, segment, &whole)? else { continue };
@@ -341,7 +348,10 @@ impl<'a> SubjectEvidence<'a> {
     ) -> Result<Option<String>, AnalysisError> {
         let quantity = row.asked.quantity;
         let parted = is_share(quantity)
-            || matches!(quantity, Quantity::Answers | Quantity::Running | Quantity::ProcessorShare)
+            || matches!(
+                quantity,
+                Quantity::Answers | Quantity::Running | Quantity::ProcessorShare | Quantity::ClockDrift
+            )
             // Histograms of the emulator are judged by their single packets.
             || matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && source == Source::Probes;
         let Some(clumps) = clumps(row, before).filter(|_| parted) else { return Ok(None) };
@@ -354,12 +364,16 @@ impl<'a> SubjectEvidence<'a> {
                 if during.samples < enough(source, quantity) || during.leans {
                     continue;
                 }
+                if let Some(why) = self.clustered(source, row, (one, &window.forces), LACKING / share)? {
+                    return Ok(Some(why));
+                }
                 let own = match quantity {
                     Quantity::OneWayDelay => self.place.distribution(source, quantity, one, &[])?,
                     _ => None,
                 };
                 let widen = error_of_one(quantity, &during, before, own.as_ref())
                     + during.error * unknown
+                    + row.strained_by(one)
                     + LACKING / share * row.asked.asked.abs();
                 let found = self.observation(source, row, &window.forces, &during, widen)?;
                 if let Some(found) = found.filter(Observation::contradicts) {
@@ -376,7 +390,7 @@ impl<'a> SubjectEvidence<'a> {
 
 /// What a figure of one period, beside those of all, may err for having few measurements: of a median 1.2533 σ ÷ √n, of a
 /// spread about as much as it is itself, with the heavy tails that a distribution may have.
-fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Option<&Distribution>) -> f64 {
+pub(crate) fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Option<&Distribution>) -> f64 {
     let root = (during.samples.max(1) as f64).sqrt();
     match (quantity, own) {
         (Quantity::DelaySpread, _) => {
@@ -393,7 +407,7 @@ fn error_of_one(quantity: Quantity, during: &Measure, before: &Measure, own: Opt
 /// Whether a share of few cases may be what it is by chance. The half-width that is allowed is that of a normal distribution,
 /// and too narrow for them: of five packets of which each is lost with a chance of 20 %, four are lost in one case of 150.
 /// Packets that are hit in bursts count as so many fewer as their share varies more ([`clumping`]).
-fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure, clumps: f64) -> bool {
+pub(crate) fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure, clumps: f64) -> bool {
     /// As often as what is allowed of many cases may err: see [`stats::Z`].
     const CHANCE: f64 = 1e-5;
     /// From here on a normal distribution is as good.
@@ -449,7 +463,7 @@ mod tests {
         let subject = Subject::pair("n2", "n1");
         let asked =
             Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02, burst: None };
-        let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[] };
+        let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[], strained: None };
         let (before, during) = (Measure::share(0, 1_500), Measure::share(hits, count));
         let target = Target { change: true, expected: 0.2, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
         let whole = Observation {

@@ -81,6 +81,17 @@ impl<'a> SubjectSeries<'a> {
         place
     }
 
+    /// Without the probes that may have been dropped before a limit of rate, by the emulator's own account.
+    pub(crate) fn without_queued(mut self) -> Self {
+        self.samples = samples::without_queued(std::mem::take(&mut self.samples), self.links);
+        self
+    }
+
+    /// Whether the emulator counted its packets.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// Who can have looked at a quantity here; the first of them has to.
     pub(crate) fn sources(&self, quantity: Quantity) -> Vec<Source<'a>> {
         let witnesses = |quantity: Quantity| {
@@ -106,6 +117,15 @@ impl<'a> SubjectSeries<'a> {
             Quantity::ClockDrift => witnesses(Quantity::ClockOffset).collect(),
             _ => witnesses(quantity).collect(),
         }
+    }
+
+    /// The delays of the probes sent in some segments, in the order of their sending, ns.
+    pub(crate) fn delays(&self, segments: &[Segment]) -> Vec<f64> {
+        let sent = segments.iter().flat_map(|segment| {
+            let (from, to) = segment.sent(self.class);
+            samples::sent(&self.samples, from, to)
+        });
+        sent.filter_map(|sample| sample.delay_ns).map(|delay| delay as f64).collect()
     }
 
     /// A fault of the trial, by its place.

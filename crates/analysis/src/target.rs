@@ -4,7 +4,7 @@ use brownout_record::{Expectation, Quantity};
 
 use crate::{
     measure::{LEAN, Measure, Source},
-    segments::Force,
+    segments::{CUT, Force},
 };
 
 /// Trains through a pair without a limit must be at least this much as fast as they were before.
@@ -19,9 +19,6 @@ pub(crate) const HELD: &str = "held";
 /// A node that is held for less than this share of the time is not.
 const SELDOM: f64 = 0.005;
 
-/// A pair that loses this share of its packets shows nothing but that.
-pub(crate) const CUT: f64 = 0.999;
-
 /// How much more the share that is asked for varies, if packets are hit in bursts, than if each is hit by itself, as a ratio of
 /// variances: (1 + ρ) ÷ (1 − ρ) of a chain of two states with the autocorrelation ρ, whose runs are 1 ÷ ((1 − p) · (1 − ρ))
 /// packets long.
@@ -32,11 +29,18 @@ pub fn clumping(one: &Expectation) -> f64 {
 /// What the faults in force ask of one place.
 pub(crate) struct Asks<'a> {
     by_force: Vec<(Force, &'a Expectation)>,
+    /// Probes that a full queue may have dropped do not count.
+    without_queued: bool,
 }
 
 impl<'a> Asks<'a> {
     pub(crate) fn new(by_force: Vec<(Force, &'a Expectation)>) -> Self {
-        Asks { by_force }
+        Asks { by_force, without_queued: false }
+    }
+
+    /// The same of a place whose probes are [`crate::subject::SubjectSeries::without_queued`].
+    pub(crate) fn without_queued(self) -> Self {
+        Asks { without_queued: true, ..self }
     }
 
     /// What is really asked for in it by some forces, but for one fault: a delay of nothing is none.
@@ -234,7 +238,8 @@ impl Question<'_> {
 
     /// Behind a limit of rate a queue may stand: packets come later, and fewer, than is asked for.
     fn queued(&self, target: Target) -> Target {
-        let bound = if self.any(Quantity::Rate) { Bound::AtLeast } else { target.bound };
+        let counted = self.asks.without_queued && self.quantity == Quantity::Loss;
+        let bound = if self.any(Quantity::Rate) && !counted { Bound::AtLeast } else { target.bound };
         Target { bound, ..target }
     }
 

@@ -86,6 +86,8 @@ pub struct TrialFindings {
     pub faults: Vec<FaultFindings>,
     /// What places showed that no fault asked of them; the trial is invalid.
     pub harm: Vec<HarmFindings>,
+    /// Ordered pairs of hosts on which harm was not looked for, because too few of their probes were sent in the baseline.
+    pub harm_not_judged: u64,
     /// The instrument's own errors.
     pub instrument: Instrument,
     /// The balance sheet.

@@ -120,14 +120,16 @@ fn disturbance(instrument: &Instrument) -> Option<String> {
     let by_phase = by_phase.map(|phase| format!("; {} of {} in the {}", phase.disturbed, phase.intervals, phase.phase));
     let hindered = instrument.cpu.iter().filter(|cpu| phase::MEASURED.contains(&cpu.phase.as_str()));
     let hindered = hindered.filter_map(|cpu| cpu.hindered).fold(0.0, f64::max);
+    let how_much = match instrument.waits_unknown {
+        0 => format!("it made the nodes' work take up to {:.0}% longer", hindered * 100.0),
+        unknown => format!("in {unknown} of them it is not known how long the nodes waited"),
+    };
     Some(format!(
-        "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; it made the nodes' \
-         work take up to {:.0}% longer",
+        "the machine was busy with other work: {}; {} of {} intervals were disturbed{}; {how_much}",
         by.join(", "),
         instrument.disturbed_intervals.len(),
         instrument.intervals,
         by_phase.collect::<String>(),
-        hindered * 100.0
     ))
 }
 
@@ -199,8 +201,12 @@ fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Stri
         let by_phase = instrument.punctuality.iter().filter(|phase| phase.too_late());
         let by_phase = by_phase
             .map(|Punctuality { phase, intervals, late, .. }| format!("; {late} of {intervals} in the {phase}"));
+        let unwitnessed = match instrument.unwitnessed {
+            0 => String::new(),
+            some => format!("; of {some} it is not known how long the emulator waited for a processor"),
+        };
         reasons.push(format!(
-            "the instrument was late in {} of {} intervals{}",
+            "the instrument was late in {} of {} intervals{}{unwitnessed}",
             instrument.late_intervals.len(),
             instrument.intervals,
             by_phase.collect::<String>()

@@ -8,6 +8,7 @@ use crate::{
     DesignFindings, TrialFindings, Validity, drift,
     evidence::phase,
     instrument::{CHANGED_SHARE, Instrument},
+    stats::ENOUGH,
 };
 
 /// All warnings: those of the plan, those of the run's events, those that follow from the trials; each once.
@@ -112,6 +113,14 @@ fn of_trial(trial: &TrialFindings) -> Vec<OfTrial> {
     if !late.is_empty() && !trial.instrument.too_late {
         let intervals = trial.instrument.intervals;
         warn("late", late.len(), format!("the instrument was late in {} of {intervals} intervals", late.len()));
+    }
+    let unjudged = trial.harm_not_judged;
+    if unjudged > 0 {
+        let text = format!(
+            "on {unjudged} ordered pairs of hosts nobody looked for harm: fewer than {ENOUGH} of their probes were sent in \
+             the baseline; make it longer"
+        );
+        warn("unjudged", unjudged as usize, text);
     }
     let stale = trial.balance.stale;
     if stale > 0 {

@@ -4,11 +4,8 @@
 //! answer, timed by who asked (Guo et al., "Pingmesh", SIGCOMM 2015). Such a round trip is made here of a probe and of the first one
 //! that went back after it had arrived.
 
-use std::collections::HashMap;
+use brownout_record::ProbeSample;
 
-use brownout_record::{ProbeRow, ProbeSample};
-
-use super::Watched;
 use crate::stats;
 
 /// A pair sends one heartbeat in this time, ns.
@@ -42,36 +39,8 @@ impl Heartbeats {
     }
 }
 
-/// Gives every step the heartbeats that ended in it.
-pub(super) fn add(watched: &mut Watched, probes: &[ProbeRow]) {
-    let mut ways: HashMap<(&str, &str), Vec<&ProbeSample>> = HashMap::new();
-    for row in probes {
-        ways.entry((&row.from, &row.to)).or_default().extend(&row.samples);
-    }
-    for way in ways.values_mut() {
-        way.sort_by_key(|sample| sample.sent_ns);
-    }
-    for step in &mut watched.steps {
-        step.heartbeats = vec![Heartbeats::default(); watched.pairs.len()];
-    }
-    for (place, [one, other]) in watched.pairs.clone().into_iter().enumerate() {
-        let (one, other) = (watched.hosts[one].clone(), watched.hosts[other].clone());
-        let (there, back) = (ways.get(&(&one[..], &other[..])), ways.get(&(&other[..], &one[..])));
-        let (Some(there), Some(back)) = (there, back) else { continue };
-        for there in every(there) {
-            let Some((known_ns, round_trip)) = answer(there, back) else { continue };
-            let Some(step) = watched.step_of(known_ns) else { continue };
-            let heartbeats = &mut watched.steps[step].heartbeats[place];
-            match round_trip {
-                Some(ns) => heartbeats.round_trips.push(ns),
-                None => heartbeats.lost += 1,
-            }
-        }
-    }
-}
-
 /// The first probe of each [`HEARTBEAT_EVERY_NS`].
-fn every<'a>(samples: &'a [&'a ProbeSample]) -> impl Iterator<Item = &'a ProbeSample> {
+pub(super) fn every<'a>(samples: &'a [&'a ProbeSample]) -> impl Iterator<Item = &'a ProbeSample> {
     let mut last = None;
     samples.iter().copied().filter(move |sample| {
         last.replace(sample.sent_ns / HEARTBEAT_EVERY_NS) != Some(sample.sent_ns / HEARTBEAT_EVERY_NS)
@@ -79,7 +48,7 @@ fn every<'a>(samples: &'a [&'a ProbeSample]) -> impl Iterator<Item = &'a ProbeSa
 }
 
 /// When the answer came or was given up, and the round trip if it came; none if the record ends before.
-fn answer(there: &ProbeSample, back: &[&ProbeSample]) -> Option<(u64, Option<u64>)> {
+pub(super) fn answer(there: &ProbeSample, back: &[&ProbeSample]) -> Option<(u64, Option<u64>)> {
     let lost = (there.sent_ns.saturating_add(HEARTBEAT_TIMEOUT_NS), None);
     let Some(there_ns) = there.delay_ns.filter(|ns| *ns < HEARTBEAT_TIMEOUT_NS) else { return Some(lost) };
     let arrived = there.sent_ns.saturating_add(there_ns);

@@ -20,9 +20,9 @@ use brownout_record::Description;
 use serde::Serialize;
 
 pub use heartbeats::{HEARTBEAT_EVERY_NS, HEARTBEAT_TIMEOUT_NS, Heartbeats};
-pub use score::{Accusation, Detection, DetectorFindings, GRACE_NS, score};
+pub use score::{Accusation, Detection, DetectorFindings, score};
 pub use summary::{DetectorSummary, summaries};
-pub use truth::Truth;
+pub use truth::{GRACE_NS, Truth};
 pub use watched::{Ended, LEAST_LEARNT, Limit, Step, Stream, Times, Watched};
 
 use crate::TrialEvidence;

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Accused, Alarm, Truth, Watched};
-
-/// After a healing for so long, ns, alarms are neither right nor false: what the fault left behind may still be felt.
-pub const GRACE_NS: u64 = 10_000_000_000;
+use super::{Accused, Alarm, GRACE_NS, Truth, Watched};
 
 /// Whether a detector named the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

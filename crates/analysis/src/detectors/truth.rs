@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use brownout_record::{FaultRecord, HostDescription, Subject};
 
-use super::{Accused, GRACE_NS};
+use super::Accused;
+
+/// After a healing for so long, ns, alarms are neither right nor false: what the fault left behind may still be felt.
+pub const GRACE_NS: u64 = 10_000_000_000;
 
 /// The truth about one fault.
 #[derive(Debug, Clone, PartialEq, Eq)]

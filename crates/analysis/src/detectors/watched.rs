@@ -4,7 +4,9 @@
 //! the step in which it *ended*: its start, spread evenly over its interval, plus its response time. It is what an application
 //! in front of the database can log of its own requests.
 
-use brownout_record::Description;
+use std::collections::HashMap;
+
+use brownout_record::{Description, ProbeRow, ProbeSample};
 
 use super::heartbeats::{self, Heartbeats};
 use crate::{TrialEvidence, evidence::phase, latency::OperationOutcome};
@@ -158,8 +160,36 @@ impl Watched {
         };
         watched.name_streams(evidence);
         watched.add_load(evidence);
-        heartbeats::add(&mut watched, &evidence.probes);
+        watched.add_heartbeats(&evidence.probes);
         Some(watched)
+    }
+
+    /// Gives every step the heartbeats that ended in it.
+    fn add_heartbeats(&mut self, probes: &[ProbeRow]) {
+        let mut ways: HashMap<(&str, &str), Vec<&ProbeSample>> = HashMap::new();
+        for row in probes {
+            ways.entry((&row.from, &row.to)).or_default().extend(&row.samples);
+        }
+        for way in ways.values_mut() {
+            way.sort_by_key(|sample| sample.sent_ns);
+        }
+        for step in &mut self.steps {
+            step.heartbeats = vec![Heartbeats::default(); self.pairs.len()];
+        }
+        for (place, [one, other]) in self.pairs.clone().into_iter().enumerate() {
+            let (one, other) = (self.hosts[one].clone(), self.hosts[other].clone());
+            let (there, back) = (ways.get(&(&one[..], &other[..])), ways.get(&(&other[..], &one[..])));
+            let (Some(there), Some(back)) = (there, back) else { continue };
+            for there in heartbeats::every(there) {
+                let Some((known_ns, round_trip)) = heartbeats::answer(there, back) else { continue };
+                let Some(step) = self.step_of(known_ns) else { continue };
+                let heartbeats = &mut self.steps[step].heartbeats[place];
+                match round_trip {
+                    Some(ns) => heartbeats.round_trips.push(ns),
+                    None => heartbeats.lost += 1,
+                }
+            }
+        }
     }
 
     /// When a step ends, ns since the run's zero.

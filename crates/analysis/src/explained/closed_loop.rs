@@ -4,7 +4,7 @@ use brownout_record::Objective;
 use serde::Serialize;
 
 use super::{
-    delayed::{Delayed, Extra},
+    delayed::{Delayed, Extra, remainder},
     shifted::share_above,
 };
 use crate::{Latencies, TrialFindings, stats};
@@ -56,11 +56,6 @@ pub(crate) fn over_trials(trials: &[&TrialFindings]) -> Vec<Loss> {
         })
     };
     figures.into_iter().filter_map(of).collect()
-}
-
-/// How far a value lies beyond the nearer end; 0 between both.
-pub(super) fn remainder(measured: f64, least: f64, most: f64) -> f64 {
-    measured - measured.clamp(least, most.max(least))
 }
 
 /// The share of its throughput that a closed loop loses when a share k of its operations meets an extra delay D, with a mean response

@@ -57,3 +57,8 @@ pub(super) fn delayed(extras: &[Extra], of: fn(&Extra) -> f64) -> Delayed {
     let share: f64 = extras.iter().filter(|one| of(one) > 0.0).map(|one| one.share).sum();
     Delayed { share, delay_ns: if share > 0.0 { mean_ns / share } else { 0.0 }, mean_ns }
 }
+
+/// How far a value lies beyond the nearer end; 0 between both.
+pub(super) fn remainder(measured: f64, least: f64, most: f64) -> f64 {
+    measured - measured.clamp(least, most.max(least))
+}

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{closed_loop::remainder, delayed::Extra};
+use super::delayed::{Extra, remainder};
 use crate::Latencies;
 
 /// The quantiles that are predicted.

@@ -12,9 +12,10 @@ use std::path::Path;
 use brownout_analysis::Routes;
 use brownout_record::{
     Arm, CellRow, ClockRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
-    FactorDescription, FaultRecord, Histogram, HostDescription, LatencyRow, LinkRow, LoadDescription, LoadPart,
-    LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow, Placement,
-    ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow, TrialState,
+    FactorDescription, FaultRecord, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
+    LoadPart, LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow,
+    Placement, ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow,
+    TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -93,6 +94,10 @@ pub struct Synthetic {
     pub waited: u64,
     /// Packets that the emulator drops on each pair in each second of the fault phase because it ran out itself.
     pub overrun: u64,
+    /// Packets that n1's interface drops in each second of the fault phase, because the emulator did not read them in time.
+    pub unread_packets: u64,
+    /// Nobody knows how long the nodes waited for a processor.
+    pub unknown_waits: bool,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
     /// Share of the machine that the threads and processes of an overlay take besides.
@@ -188,6 +193,8 @@ impl Default for Synthetic {
             lateness: 50_000,
             stood_still: 0,
             overrun: 0,
+            unread_packets: 0,
+            unknown_waits: false,
             late_for: u64::MAX,
             stall: 0,
             waited: 0,
@@ -257,7 +264,7 @@ pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
 pub fn three_copies() -> Placement {
     let node = |(at, name): (usize, &&str)| NodePlacement {
         node: (*name).to_owned(),
-        token: i64::MIN + at as i64 * 6_148_914_691_236_517_205,
+        token: i64::MIN.wrapping_add((at as i64).wrapping_mul(6_148_914_691_236_517_205)),
         site: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
     };

@@ -347,9 +347,13 @@ impl Synthetic {
             ("load", share(0.02)),
             ("overlay", share(self.carrying)),
             ("instrument", share(0.06 + self.carrying)),
+            ("emulator-waited", 0),
             ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
         ];
         for (subject, busy_ns) in rows {
+            if self.unknown_waits && subject.starts_with("waited:") {
+                continue;
+            }
             let subject = subject.to_owned();
             recorder.cpu(trial, &CpuRow { starts_ns, length_ns: SECOND, subject, busy_ns })?;
         }
@@ -463,6 +467,11 @@ impl Synthetic {
         into: u64,
         noise: &mut Noise,
     ) -> Result<(), brownout_record::RecordError> {
+        if self.phase_at(into) == "fault" {
+            let (host, interface_dropped) = ("n1".to_owned(), self.unread_packets);
+            let row = HostCounterRow { starts_ns, length_ns: SECOND, host, checksum_errors: 0, interface_dropped };
+            recorder.host_counters(trial, &row)?;
+        }
         for (from, to) in pairs() {
             let extra = |of_n2: u64| match from {
                 _ if !self.slow_now(into) => 0,

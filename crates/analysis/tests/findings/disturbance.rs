@@ -66,6 +66,23 @@ fn a_program_that_takes_processors_nobody_waits_for_does_not_disturb() {
     assert!(found.trials[0].instrument.disturbed_intervals.is_empty());
 }
 
+/// Where the kernel does not say how long threads waited, a machine that others use may have made them wait.
+#[test]
+fn others_disturb_where_nobody_knows_how_long_the_nodes_waited() {
+    let told = Synthetic { queued: 0.01, ..beside(0.3) };
+    assert_eq!(analysed(&told).verdict.validity, Validity::Valid);
+    let found = analysed(&Synthetic { unknown_waits: true, ..told });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Disturbed, 3), "{:?}", found.verdict.reasons);
+    assert!(found.verdict.reasons[0].contains("it is not known how long the nodes waited"), "{:?}", found.verdict);
+    let instrument = &found.trials[0].instrument;
+    assert_eq!(instrument.waits_unknown, 28);
+    let cpu = &instrument.cpu[2];
+    assert_eq!((cpu.hindered, cpu.waited.len()), (None, 0), "what nobody knows is not nothing");
+    // On a quiet machine there was nobody to wait for.
+    let quiet = analysed(&Synthetic { unknown_waits: true, ..beside(0.0) });
+    assert_eq!(quiet.verdict.validity, Validity::Valid, "{:?}", quiet.verdict.reasons);
+}
+
 #[test]
 fn what_an_overlay_takes_is_brownouts_own_and_disturbs_nobody() {
     let found = analysed(&Synthetic { carrying: 0.3, queued: 2.0, ..Synthetic::default() });

@@ -23,7 +23,7 @@ fn explained(scenario: &Scenario) -> Explained {
 fn one_copy() -> Placement {
     let node = |at: i64| NodePlacement {
         node: format!("n{}", at + 1),
-        token: i64::MIN + at * 6_148_914_691_236_517_205,
+        token: i64::MIN.wrapping_add(at.wrapping_mul(6_148_914_691_236_517_205)),
         site: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
     };

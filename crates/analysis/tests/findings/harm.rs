@@ -194,11 +194,128 @@ fn a_clock_that_is_read_late_now_and_then_is_neither_wrong_nor_harmed() {
 #[test]
 fn intervals_are_late_in_which_the_emulator_waited_though_every_pair_is_hit() {
     let everywhere = Made::new(Quantity::OneWayDelay, Scenario::default().pairs(), 50e6, 2e6);
-    let quiet = Scenario { starved: 50 * MS, ..Scenario::of(vec![everywhere]) };
+    let quiet = Scenario { starved: Some(50 * MS), ..Scenario::of(vec![everywhere]) };
     assert_eq!(analysed(&quiet).trials[0].instrument.late_intervals, [0; 0]);
-    let found = analysed(&Scenario { starved: 300 * MS, ..quiet });
+    let found = analysed(&Scenario { starved: Some(300 * MS), ..quiet });
     let trial = &found.trials[0];
     assert_eq!((trial.instrument.late_intervals.len(), trial.instrument.too_late), (19, true));
     assert_eq!(exit_code(&found), 3);
     assert!(trial.invalid.iter().any(|why| why.contains("the instrument was late")), "{:?}", trial.invalid);
+}
+
+/// As a packet filter of a host would: the emulator sees nothing of it.
+fn outside(made: Made, scenario: Scenario) -> Scenario {
+    Scenario { outside: vec![made], unseen: true, ..scenario }
+}
+
+/// Each stretch holds too few probes to tell a loss from an accident.
+#[test]
+fn what_a_flapping_fault_loses_besides_is_found_in_all_of_its_stretches_together() {
+    let flaps: Vec<(u32, f64, f64)> = (0..10).map(|at| 3.0 * f64::from(at)).map(|from| (0, from, from + 2.0)).collect();
+    let honest = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![slow().during(&flaps)]) };
+    assert_eq!(analysed(&honest).trials[0].invalid, [""; 0]);
+    let lossy = Made::new(Quantity::Loss, vec![pair("n2", "n1")], 0.12, 0.0).during(&flaps);
+    let why = harmed("a flap", &outside(lossy, honest), &pair("n2", "n1"), Quantity::Loss);
+    assert!(why.contains("10 stretches together") && why.contains("loss that no fault asked for"), "{why}");
+}
+
+/// The fault phase alone.
+fn for_a_while(quantity: Quantity, much: f64) -> Made {
+    Made::new(quantity, vec![pair("n1", "n3")], much, 0.0).during(&[(0, 0.0, 20.0)])
+}
+
+fn lossy() -> Scenario {
+    // Not a fault of delay: a spared pair that is slow would refute it.
+    Scenario::of(vec![Made::new(Quantity::Loss, sends("n2"), 0.3, 0.03)])
+}
+
+#[test]
+fn delays_of_less_than_a_millisecond_are_harm_where_the_network_is_exact() {
+    for (quantity, much) in [(Quantity::OneWayDelay, 0.5e6), (Quantity::DelaySpread, 1e6)] {
+        harmed("small", &outside(for_a_while(quantity, much), lossy()), &pair("n1", "n3"), quantity);
+    }
+    let little = outside(for_a_while(Quantity::OneWayDelay, 0.1e6), lossy());
+    assert!(analysed(&little).trials[0].harm.is_empty(), "within what a machine does by itself");
+}
+
+#[test]
+fn small_delays_are_no_harm_where_the_machine_may_have_made_them() {
+    let slower = || outside(for_a_while(Quantity::OneWayDelay, 0.8e6), lossy());
+    harmed("a quiet machine", &slower(), &pair("n1", "n3"), Quantity::OneWayDelay);
+    // Its baseline scatters as much; the emulator waited, but not for so long that its intervals are late; nobody knows.
+    let inexact = Scenario { base: (MS, MS, 0.0), ..slower() };
+    let waited = Scenario { starved: Some(60 * MS), ..slower() };
+    let unknown = Scenario { starved: None, ..slower() };
+    for (what, scenario) in [("inexact", inexact), ("waited", waited), ("unknown", unknown)] {
+        let trial = &analysed(&scenario).trials[0];
+        assert!(trial.harm.is_empty() && trial.instrument.late_intervals.is_empty(), "{what}: {:?}", trial.invalid);
+    }
+    // Nor does a machine that is busy hide a delay that it would not make.
+    let slow = outside(for_a_while(Quantity::OneWayDelay, 4e6), lossy());
+    let waited = Scenario { starved: Some(60 * MS), ..slow };
+    harmed("more than it would", &waited, &pair("n1", "n3"), Quantity::OneWayDelay);
+}
+
+/// The emulator says how many packets it dropped before a limit; no more probes than that can be among them.
+#[test]
+fn before_a_limit_what_a_full_queue_drops_is_no_harm_and_what_it_did_not_drop_is() {
+    let limited = |queues: f64| Scenario {
+        bottlenecks: Some(sends("n1")),
+        queues: vec![(pair("n1", "n3"), queues)],
+        network: vec!["100Mbit/s from n1".to_owned()],
+        ..Scenario::of(vec![slow()])
+    };
+    for queues in [0.0, 0.01, 0.2] {
+        let trial = &analysed(&limited(queues)).trials[0];
+        assert_eq!((&trial.invalid[..], trial.harm.len()), (&[][..], 0), "{queues}");
+    }
+    // A queue that drops nothing, and one that drops four packets a second, where ten probes are missing.
+    for queues in [0.0, 0.01] {
+        let lost = outside(for_a_while(Quantity::Loss, 0.2), limited(queues));
+        let why = harmed("lost outside", &lost, &pair("n1", "n3"), Quantity::Loss);
+        assert!(why.contains("loss that no fault asked for"), "{queues}: {why}");
+    }
+}
+
+#[test]
+fn behind_a_limit_that_is_a_fault_loss_is_judged_likewise() {
+    let slower = |queues: f64| Scenario {
+        queues: vec![(pair("n1", "n3"), queues)],
+        ..Scenario::of(vec![Made::new(Quantity::Rate, vec![pair("n1", "n3")], 10e6, 1e6)])
+    };
+    for queues in [0.0, 0.2] {
+        assert_eq!(analysed(&slower(queues)).trials[0].invalid, [""; 0], "{queues}");
+    }
+    let lost = outside(for_a_while(Quantity::Loss, 0.2), slower(0.01));
+    harmed("lost outside", &lost, &pair("n1", "n3"), Quantity::Loss);
+}
+
+#[test]
+fn pairs_of_too_few_probes_are_counted_and_told() {
+    let trial = |probes| analysed(&Scenario { probes, ..Scenario::default() });
+    let many = trial(50);
+    assert_eq!(many.trials[0].harm_not_judged, 0);
+    assert!(!many.warnings.iter().any(|warning| warning.contains("looked for harm")), "{:?}", many.warnings);
+    // Twenty of each pair in the baseline.
+    let few = trial(1);
+    assert_eq!(few.trials[0].harm_not_judged, 12);
+    let told =
+        "on 12 ordered pairs of hosts nobody looked for harm: fewer than 30 of their probes were sent in the baseline";
+    assert!(few.warnings.iter().any(|warning| warning.contains(told)), "{:?}", few.warnings);
+}
+
+/// Nobody is left who could say that packets did not wait for the emulator.
+#[test]
+fn intervals_are_late_of_which_nobody_knows_whether_the_emulator_waited() {
+    let everywhere = Made::new(Quantity::OneWayDelay, Scenario::default().pairs(), 50e6, 2e6);
+    let unknown = Scenario { starved: None, ..Scenario::of(vec![everywhere]) };
+    let found = analysed(&unknown);
+    let trial = &found.trials[0];
+    let instrument = &trial.instrument;
+    assert_eq!((exit_code(&found), instrument.unwitnessed, instrument.late_share), (3, instrument.intervals, 1.0));
+    let told = "it is not known how long the emulator waited for a processor";
+    assert!(trial.invalid.iter().any(|why| why.contains(told)), "{:?}", trial.invalid);
+    // Probes on spared pairs say it as well.
+    let spared = Scenario { faults: vec![slow()], ..unknown };
+    assert_eq!(analysed(&spared).trials[0].invalid, [""; 0]);
 }

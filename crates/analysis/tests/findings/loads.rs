@@ -18,7 +18,7 @@ fn part(operation: &str, rate: Option<f64>, threads: Option<u32>) -> LoadPart {
 fn placement(shares: [Option<f64>; 2]) -> Placement {
     let node = |at: i64| NodePlacement {
         node: format!("n{}", at + 1),
-        token: i64::MIN + at * 6_148_914_691_236_517_205,
+        token: i64::MIN.wrapping_add(at.wrapping_mul(6_148_914_691_236_517_205)),
         site: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
     };

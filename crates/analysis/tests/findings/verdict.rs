@@ -253,10 +253,15 @@ fn packets_and_answers_that_waited_unseen_make_an_instrument_late() {
 
 #[test]
 fn what_the_emulator_drops_because_it_ran_out_makes_the_interval_late() {
-    let found = analysed(&Synthetic { overrun: 1, ..Synthetic::default() });
-    let instrument = &found.trials[0].instrument;
-    assert!(instrument.too_late && instrument.late_intervals.len() == 9, "{:?}", instrument.punctuality);
-    assert_eq!(exit_code(&found), 3);
+    // Packets that it had no memory for, and packets that it did not read in time.
+    for ran_out in
+        [Synthetic { overrun: 1, ..Synthetic::default() }, Synthetic { unread_packets: 1, ..Synthetic::default() }]
+    {
+        let found = analysed(&ran_out);
+        let instrument = &found.trials[0].instrument;
+        assert!(instrument.too_late && instrument.late_intervals.len() == 9, "{:?}", instrument.punctuality);
+        assert_eq!(exit_code(&found), 3);
+    }
 }
 
 #[test]

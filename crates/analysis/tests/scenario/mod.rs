@@ -77,6 +77,17 @@ impl Made {
     }
 }
 
+/// How the delays of a jitter are distributed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Jitter {
+    Uniform,
+    Normal,
+    Pareto,
+    ParetoNormal,
+    /// Normal, each with this correlation to the one before.
+    Correlated(f64),
+}
+
 /// A trial that is made up.
 #[derive(Clone)]
 pub struct Scenario {
@@ -84,8 +95,16 @@ pub struct Scenario {
     pub faults: Vec<Made>,
     /// What happens besides, and no file asked for.
     pub outside: Vec<Made>,
-    /// How long the emulator waits for a processor in each second of the fault phase, ns.
-    pub starved: u64,
+    /// The emulator does not see what happens outside: a packet filter of a host, for instance.
+    pub unseen: bool,
+    /// Pairs before whose limit a full queue drops this share of all packets in the fault phase.
+    pub queues: Vec<(Subject, f64)>,
+    /// How the delays of a jitter are distributed.
+    pub jitter: Jitter,
+    /// The share of packets that escape it: they take what is asked without it.
+    pub escaping: f64,
+    /// How long the emulator waits for a processor in each second of the fault phase, ns; none: nobody knows.
+    pub starved: Option<u64>,
     /// Seconds of baseline, fault, recovery.
     pub seconds: [u64; 3],
     /// Seconds after the recovery, in which the load is idle.
@@ -133,7 +152,11 @@ impl Default for Scenario {
             hosts: ["n1", "n2", "n3", "load"].map(str::to_owned).to_vec(),
             faults: Vec::new(),
             outside: Vec::new(),
-            starved: 0,
+            unseen: false,
+            queues: Vec::new(),
+            jitter: Jitter::Uniform,
+            escaping: 0.0,
+            starved: Some(0),
             seconds: [20, 20, 20],
             idle: 0,
             probes: 50,

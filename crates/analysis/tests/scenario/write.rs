@@ -9,31 +9,56 @@ use brownout_record::{
 };
 
 use super::*;
+use brownout_base::random::Random;
 
 type Done = Result<(), RecordError>;
 
 /// Packets per second and pair.
 const PACKETS: u64 = 400;
-/// Looks at the truth in each second.
-const STEPS: u64 = 20;
+/// A shorter period has readings of the counters of its own, s …
+const BRIEF: f64 = 1.0;
+/// … this long before and after each change, ns.
+const READ_NS: u64 = 100_000;
+/// p90 − p10 of a quarter of a normal and three quarters of a Pareto variable, as found from a million of them.
+const PARETO_NORMAL: f64 = 1.2056;
 /// What a node takes of the processors if it may.
 const WANTED: f64 = 0.5;
 /// What a train shows without a limit, bit/s.
 const FREE: f64 = 800e6;
 
 /// A small repeatable stream of numbers.
-pub struct Noise(u64);
+pub struct Noise {
+    state: Random,
+    /// The last normal number.
+    last: f64,
+}
 
 impl Noise {
     /// Uniform from 0 to 1.
     fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as f64 / (1_u64 << 31) as f64
+        self.state.fraction()
     }
 
     /// Uniform from −1 to 1.
     fn around(&mut self) -> f64 {
         2.0 * self.unit() - 1.0
+    }
+
+    /// How far a packet lies from where it would be without jitter, in units of p90 − p10.
+    fn jitter(&mut self, jitter: Jitter, escapes: bool) -> f64 {
+        let correlation = if let Jitter::Correlated(correlation) = jitter { correlation } else { 0.0 };
+        let (one, other) = (self.state.open_fraction(), self.unit());
+        let alone = (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos();
+        let normal = correlation * self.last + (1.0 - correlation * correlation).sqrt() * alone;
+        self.last = normal;
+        let pareto = self.state.open_fraction().powf(-1.0 / 3.0) - 1.5;
+        match jitter {
+            _ if escapes => 0.0,
+            Jitter::Uniform => (other * 2.0 - 1.0) / 1.6,
+            Jitter::Normal | Jitter::Correlated(_) => normal / 2.563,
+            Jitter::Pareto => pareto / 1.1187,
+            Jitter::ParetoNormal => (0.25 * normal + 0.75 * pareto / 0.866) / PARETO_NORMAL,
+        }
     }
 }
 
@@ -85,7 +110,7 @@ impl Scenario {
         for row in &self.watches {
             recorder.watch(1, row)?;
         }
-        let mut noise = Noise(7);
+        let mut noise = Noise { state: Random::new(7), last: 0.0 };
         let places: Vec<(Subject, Scenario)> =
             self.pairs().into_iter().map(|place| (place.clone(), self.in_place(&place))).collect();
         for second in 0..self.end_ns() / SECOND {
@@ -208,63 +233,13 @@ impl Scenario {
             if !self.counted {
                 continue;
             }
-            let mut row = LinkRow {
-                starts_ns,
-                length_ns: SECOND,
-                from,
-                to: to.clone(),
-                offered: 0,
-                offered_bytes: 0,
-                delivered: 0,
-                delivered_bytes: 0,
-                lost: 0,
-                dropped_queue: 0,
-                dropped_emulator: 0,
-                duplicated: 0,
-                corrupted: 0,
-                reordered: 0,
-                cut: 0,
-                too_big: 0,
-                release_error: histogram([10_000]),
-                held: histogram([]),
-            };
-            let mut carried = [0.0; 4];
-            for step in 0..STEPS {
-                let at = starts_ns + step * SECOND / STEPS;
-                let share = |quantity| here.truth(place, quantity, at).share;
-                let packets = PACKETS / STEPS;
-                // Fractions of packets are carried on, so that shares are exact over time.
-                let mut part = |at: usize, share: f64, of: u64| {
-                    carried[at] += share * of as f64;
-                    let whole = carried[at].floor();
-                    carried[at] -= whole;
-                    whole as u64
-                };
-                let lost = part(0, share(Quantity::Loss), packets);
-                let passed = packets - lost;
-                row.offered += packets;
-                if share(Quantity::Loss) >= 1.0 {
-                    row.cut += lost
-                } else {
-                    row.lost += lost
+            for (starts_ns, ends_ns) in self.readings(starts_ns) {
+                let row = here.reading(place, starts_ns, ends_ns, noise);
+                if let Some(known) = damaged.iter_mut().find(|known| known.0 == to) {
+                    known.1 += row.corrupted;
                 }
-                row.duplicated += part(1, share(Quantity::Duplicates), passed);
-                row.corrupted += part(2, share(Quantity::Corruption), passed);
-                row.reordered += part(3, share(Quantity::Reordered), passed);
-                row.delivered += passed;
-                for _ in 0..passed {
-                    let (delay, jitter) = here.delays(place, at);
-                    row.held.record((5_000.0 + delay + jitter * noise.around()).max(0.0) as u64).unwrap();
-                }
+                recorder.link(1, &row)?;
             }
-            row.delivered += row.duplicated;
-            row.offered_bytes = row.offered * 400;
-            let limit = here.truth(place, Quantity::Rate, starts_ns + 1).least;
-            row.delivered_bytes = limit.map_or(row.delivered * 400, |limit| (limit / 8.0 * 0.99) as u64);
-            if let Some(known) = damaged.iter_mut().find(|known| known.0 == to) {
-                known.1 += row.corrupted;
-            }
-            recorder.link(1, &row)?;
         }
         damaged.into_iter().try_for_each(|(host, checksum_errors)| {
             let row = HostCounterRow { starts_ns, length_ns: SECOND, host, checksum_errors, interface_dropped: 0 };
@@ -272,26 +247,119 @@ impl Scenario {
         })
     }
 
-    /// Delay and half of the range of the jitter beyond a bare packet's, ns.
-    fn delays(&self, place: &Subject, at: u64) -> (f64, f64) {
+    /// When the emulator's counters are read in a second: at its ends, and right before and right after each change of a brief fault of
+    /// links, as the lab does.
+    fn readings(&self, starts_ns: u64) -> Vec<(u64, u64)> {
+        let of_links = |made: &&Made| matches!(made.hits[0], Subject::Pair { .. });
+        let periods = self.faults.iter().filter(of_links).flat_map(|made| &made.periods);
+        let brief = periods.filter(|(_, from, to)| to - from < BRIEF);
+        let changes = brief.flat_map(|(_, from, to)| [self.at(*from), self.at(*to)]);
+        let mut cuts: Vec<u64> = changes.flat_map(|at| [at - READ_NS, at + READ_NS]).collect();
+        cuts.retain(|at| (starts_ns + 1..starts_ns + SECOND).contains(at));
+        cuts.extend([starts_ns, starts_ns + SECOND]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// What the emulator counts between two moments.
+    fn reading(&self, place: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
+        let seen = if self.unseen { &Scenario { outside: Vec::new(), ..self.clone() } } else { self };
+        seen.counters(place, starts_ns, ends_ns, noise)
+    }
+
+    fn counters(&self, place: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
+        let (from, to) = names(place);
+        let mut row = LinkRow {
+            starts_ns,
+            length_ns: ends_ns - starts_ns,
+            from,
+            to,
+            offered: 0,
+            offered_bytes: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+            lost: 0,
+            dropped_queue: 0,
+            dropped_emulator: 0,
+            duplicated: 0,
+            corrupted: 0,
+            reordered: 0,
+            cut: 0,
+            too_big: 0,
+            release_error: histogram([10_000]),
+            held: histogram([]),
+        };
+        let mut carried = [0.0; 5];
+        let every = SECOND / PACKETS;
+        for packet in starts_ns.div_ceil(every)..ends_ns.div_ceil(every) {
+            let at = packet * every;
+            let share = |quantity| self.truth(place, quantity, at).share;
+            // Fractions of packets are carried on, so that shares are exact over time.
+            let mut hits = |at: usize, share: f64| {
+                carried[at] += share;
+                let hit = carried[at] > 1.0 - 1e-9;
+                carried[at] -= f64::from(u8::from(hit));
+                hit
+            };
+            row.offered += 1;
+            if hits(0, share(Quantity::Loss)) {
+                if share(Quantity::Loss) >= 1.0 {
+                    row.cut += 1;
+                } else {
+                    row.lost += 1;
+                }
+                continue;
+            }
+            if hits(4, self.dropped(place, at)) {
+                row.dropped_queue += 1;
+                continue;
+            }
+            row.duplicated += u64::from(hits(1, share(Quantity::Duplicates)));
+            row.corrupted += u64::from(hits(2, share(Quantity::Corruption)));
+            row.reordered += u64::from(hits(3, share(Quantity::Reordered)));
+            row.delivered += 1;
+            let held = 5_000.0 + self.took(place, at, noise);
+            row.held.record(held.max(0.0) as u64).unwrap();
+        }
+        row.delivered += row.duplicated;
+        row.offered_bytes = row.offered * 400;
+        let limit = self.truth(place, Quantity::Rate, starts_ns + 1).least;
+        let most = limit.map(|limit| (limit / 8.0 * 0.99 * (ends_ns - starts_ns) as f64 / SECOND as f64) as u64);
+        row.delivered_bytes = most.unwrap_or(row.delivered * 400);
+        row
+    }
+
+    /// The share that a full queue drops at a moment.
+    fn dropped(&self, place: &Subject, at_ns: u64) -> f64 {
+        let fault = self.fault_ns()..self.fault_ns() + self.seconds[1] * SECOND;
+        let own = self.queues.iter().find(|(subject, _)| subject == place);
+        own.filter(|_| fault.contains(&at_ns)).map_or(0.0, |(_, share)| *share)
+    }
+
+    /// What a packet takes beyond a bare one, ns.
+    fn took(&self, place: &Subject, at: u64, noise: &mut Noise) -> f64 {
         let spread = self.truth(place, Quantity::DelaySpread, at).sum;
-        // p90 − p10 of a uniform range is 0.8 of it.
-        let jitter = spread / 1.6;
         // Something has to be overtaken.
         let reordered = self.acting().any(|fault| fault.quantity == Quantity::Reordered);
         let delay = self.truth(place, Quantity::OneWayDelay, at).sum + if reordered { 100e6 } else { 0.0 };
-        (delay + jitter + self.base.0 as f64, jitter + self.base.1 as f64)
+        let escapes = spread > 0.0 && noise.unit() < self.escaping;
+        // No packet is faster than without the jitter.
+        let around = if self.jitter == Jitter::Uniform { 0.625 } else { 2.0 };
+        let jitter = if spread > 0.0 { spread * (around + noise.jitter(self.jitter, escapes)) } else { 0.0 };
+        delay + jitter + self.base.0 as f64 + self.base.1 as f64 * noise.around()
     }
 
     fn probe(&self, place: &Subject, starts_ns: u64, at: u64, noise: &mut Noise) -> ProbeSample {
         let sent_ns = starts_ns + at * SECOND / self.probes.max(1);
         let share = |quantity| self.truth(place, quantity, sent_ns).share;
-        let (delay, jitter) = self.delays(place, sent_ns);
+        let took = self.took(place, sent_ns, noise);
         let skips = noise.unit() < share(Quantity::Reordered);
-        let mut held = if skips { 0.0 } else { delay + jitter * noise.around() };
+        let mut held = if skips { 0.0 } else { took };
         let healing = self.next_healing(place, sent_ns).saturating_sub(sent_ns) as f64;
         held = held.min(healing.max(self.base.0 as f64));
-        let gone = 1.0 - (1.0 - share(Quantity::Loss)) * (1.0 - share(Quantity::Corruption)) * (1.0 - self.base.2);
+        let stays = (1.0 - share(Quantity::Loss)) * (1.0 - share(Quantity::Corruption)) * (1.0 - self.base.2);
+        let gone = 1.0 - stays * (1.0 - self.dropped(place, sent_ns));
         let arrived = noise.unit() >= gone;
         let twice = noise.unit() < share(Quantity::Duplicates);
         ProbeSample {
@@ -312,8 +380,11 @@ impl Scenario {
         row("cores".to_owned(), 1.0)?;
         row("machine".to_owned(), 0.6)?;
         let fault = starts_ns >= self.fault_ns() && starts_ns < self.fault_ns() + self.seconds[1] * SECOND;
-        let waited = if fault { self.starved } else { 0 };
-        row("emulator-waited".to_owned(), waited as f64 / cores as f64)?;
+        row("programs".to_owned(), 0.0)?;
+        if let Some(waited) = self.starved {
+            let waited = if fault { waited } else { 0 };
+            row("emulator-waited".to_owned(), waited as f64 / cores as f64)?;
+        }
         for node in self.hosts.iter().filter(|host| *host != "load") {
             let limit = self.truth(&Subject::host(node), Quantity::ProcessorShare, starts_ns + 1).least;
             row(format!("node:{node}"), limit.unwrap_or(1.0).min(WANTED))?;
