@@ -121,6 +121,8 @@ pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<ProbeSample>, RecordErr
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
 
     #[test]
@@ -135,11 +137,9 @@ mod tests {
     #[test]
     fn adding_an_encoded_histogram_is_adding_the_histogram() {
         let mut histogram = Histogram::new(3).unwrap();
-        let mut value = 1_u64;
+        let mut random = Random::new(1);
         for at in 0..5_000_u64 {
-            value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let below = 1_u64 << (at % 48);
-            histogram.record_n((value >> 8) % (below + 1), 1 + (at % 3) * 200_000).unwrap();
+            histogram.record_n(random.between(0, 1 << (at % 48)), 1 + (at % 3) * 200_000).unwrap();
         }
         for histogram in [histogram, Histogram::new(3).unwrap()] {
             let mut sum = Histogram::new(3).unwrap();
