@@ -33,7 +33,8 @@ objective: { p95: 1s }
 ";
 
 #[test]
-fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads_below_and_above_wireguard() {
+fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads_below_and_above_wireguard()
+ {
     require_root();
     let (directory, output, findings) = undisturbed(|out| {
         let file = out.join("etcd.yaml");

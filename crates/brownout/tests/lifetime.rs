@@ -229,7 +229,8 @@ fn killed_during_every_fault(
 #[test]
 #[ignore = "the loss of the command, and of the lab's first process under every fault, are tested without it: make test-long"]
 fn sigkill_of_the_command_during_every_kind_of_fault_leaves_nothing() {
-    let (_, code) = killed_during_every_fault(&ALL_AT_ONCE.replace("LAST", "stop: { host: n2 }"), |command, _| vec![command]);
+    let (_, code) =
+        killed_during_every_fault(&ALL_AT_ONCE.replace("LAST", "stop: { host: n2 }"), |command, _| vec![command]);
     assert_eq!(code, None);
 }
 

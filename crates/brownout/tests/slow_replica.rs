@@ -10,9 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-use common::{
-    Running, SHORT, both, brownout, cassandra, experiment, json, only_run, require_root, text, undisturbed,
-};
+use common::{Running, SHORT, both, brownout, cassandra, experiment, json, only_run, require_root, text, undisturbed};
 use serde_json::Value;
 
 fn run(more: &[&str], out: &std::path::Path) -> std::process::Output {

@@ -15,6 +15,8 @@ type Done = Result<(), RecordError>;
 
 /// Packets per second and pair.
 const PACKETS: u64 = 400;
+/// Looks at the truth in each second.
+const STEPS: u64 = 20;
 /// A shorter period has readings of the counters of its own, s …
 const BRIEF: f64 = 1.0;
 /// … this long before and after each change, ns.
@@ -60,6 +62,17 @@ impl Noise {
             Jitter::ParetoNormal => (0.25 * normal + 0.75 * pareto / 0.866) / PARETO_NORMAL,
         }
     }
+}
+
+/// What is true of a pair at a moment: shares of packets, and delay and p90 − p10 of the jitter in ns.
+struct Moment {
+    loss: f64,
+    duplicates: f64,
+    corruption: f64,
+    reordered: f64,
+    dropped: f64,
+    delay: f64,
+    spread: f64,
 }
 
 fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
@@ -250,16 +263,20 @@ impl Scenario {
     /// When the emulator's counters are read in a second: at its ends, and right before and right after each change of a brief fault of
     /// links, as the lab does.
     fn readings(&self, starts_ns: u64) -> Vec<(u64, u64)> {
-        let of_links = |made: &&Made| matches!(made.hits[0], Subject::Pair { .. });
-        let periods = self.faults.iter().filter(of_links).flat_map(|made| &made.periods);
-        let brief = periods.filter(|(_, from, to)| to - from < BRIEF);
-        let changes = brief.flat_map(|(_, from, to)| [self.at(*from), self.at(*to)]);
+        let changes = self.brief().flat_map(|(_, from, to)| [self.at(*from), self.at(*to)]);
         let mut cuts: Vec<u64> = changes.flat_map(|at| [at - READ_NS, at + READ_NS]).collect();
         cuts.retain(|at| (starts_ns + 1..starts_ns + SECOND).contains(at));
         cuts.extend([starts_ns, starts_ns + SECOND]);
         cuts.sort_unstable();
         cuts.dedup();
         cuts.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// The periods of links' faults that last less than a second: which severity, and from when to when, s.
+    fn brief(&self) -> impl Iterator<Item = &(u32, f64, f64)> {
+        let of_links = |made: &&Made| matches!(made.hits[0], Subject::Pair { .. });
+        let periods = self.faults.iter().filter(of_links).flat_map(|made| &made.periods);
+        periods.filter(|(_, from, to)| to - from < BRIEF)
     }
 
     /// What the emulator counts between two moments.
@@ -292,9 +309,13 @@ impl Scenario {
         };
         let mut carried = [0.0; 5];
         let every = SECOND / PACKETS;
+        // Only what lasts less than a second has to be met by each packet.
+        let stride = if self.brief().next().is_some() { 1 } else { PACKETS / STEPS };
+        let mut now = self.moment(place, starts_ns);
         for packet in starts_ns.div_ceil(every)..ends_ns.div_ceil(every) {
-            let at = packet * every;
-            let share = |quantity| self.truth(place, quantity, at).share;
+            if packet.is_multiple_of(stride) {
+                now = self.moment(place, packet * every);
+            }
             // Fractions of packets are carried on, so that shares are exact over time.
             let mut hits = |at: usize, share: f64| {
                 carried[at] += share;
@@ -303,23 +324,23 @@ impl Scenario {
                 hit
             };
             row.offered += 1;
-            if hits(0, share(Quantity::Loss)) {
-                if share(Quantity::Loss) >= 1.0 {
+            if hits(0, now.loss) {
+                if now.loss >= 1.0 {
                     row.cut += 1;
                 } else {
                     row.lost += 1;
                 }
                 continue;
             }
-            if hits(4, self.dropped(place, at)) {
+            if hits(4, now.dropped) {
                 row.dropped_queue += 1;
                 continue;
             }
-            row.duplicated += u64::from(hits(1, share(Quantity::Duplicates)));
-            row.corrupted += u64::from(hits(2, share(Quantity::Corruption)));
-            row.reordered += u64::from(hits(3, share(Quantity::Reordered)));
+            row.duplicated += u64::from(hits(1, now.duplicates));
+            row.corrupted += u64::from(hits(2, now.corruption));
+            row.reordered += u64::from(hits(3, now.reordered));
             row.delivered += 1;
-            let held = 5_000.0 + self.took(place, at, noise);
+            let held = 5_000.0 + self.took(&now, noise);
             row.held.record(held.max(0.0) as u64).unwrap();
         }
         row.delivered += row.duplicated;
@@ -337,31 +358,42 @@ impl Scenario {
         own.filter(|_| fault.contains(&at_ns)).map_or(0.0, |(_, share)| *share)
     }
 
-    /// What a packet takes beyond a bare one, ns.
-    fn took(&self, place: &Subject, at: u64, noise: &mut Noise) -> f64 {
-        let spread = self.truth(place, Quantity::DelaySpread, at).sum;
+    fn moment(&self, place: &Subject, at_ns: u64) -> Moment {
+        let share = |quantity| self.truth(place, quantity, at_ns).share;
         // Something has to be overtaken.
-        let reordered = self.acting().any(|fault| fault.quantity == Quantity::Reordered);
-        let delay = self.truth(place, Quantity::OneWayDelay, at).sum + if reordered { 100e6 } else { 0.0 };
-        let escapes = spread > 0.0 && noise.unit() < self.escaping;
+        let overtaken = self.acting().any(|fault| fault.quantity == Quantity::Reordered);
+        Moment {
+            loss: share(Quantity::Loss),
+            duplicates: share(Quantity::Duplicates),
+            corruption: share(Quantity::Corruption),
+            reordered: share(Quantity::Reordered),
+            dropped: self.dropped(place, at_ns),
+            delay: self.truth(place, Quantity::OneWayDelay, at_ns).sum + if overtaken { 100e6 } else { 0.0 },
+            spread: self.truth(place, Quantity::DelaySpread, at_ns).sum,
+        }
+    }
+
+    /// What a packet takes beyond a bare one, ns.
+    fn took(&self, now: &Moment, noise: &mut Noise) -> f64 {
+        let escapes = now.spread > 0.0 && noise.unit() < self.escaping;
         // No packet is faster than without the jitter.
         let around = if self.jitter == Jitter::Uniform { 0.625 } else { 2.0 };
-        let jitter = if spread > 0.0 { spread * (around + noise.jitter(self.jitter, escapes)) } else { 0.0 };
-        delay + jitter + self.base.0 as f64 + self.base.1 as f64 * noise.around()
+        let jitter = if now.spread > 0.0 { now.spread * (around + noise.jitter(self.jitter, escapes)) } else { 0.0 };
+        now.delay + jitter + self.base.0 as f64 + self.base.1 as f64 * noise.around()
     }
 
     fn probe(&self, place: &Subject, starts_ns: u64, at: u64, noise: &mut Noise) -> ProbeSample {
         let sent_ns = starts_ns + at * SECOND / self.probes.max(1);
-        let share = |quantity| self.truth(place, quantity, sent_ns).share;
-        let took = self.took(place, sent_ns, noise);
-        let skips = noise.unit() < share(Quantity::Reordered);
+        let now = self.moment(place, sent_ns);
+        let took = self.took(&now, noise);
+        let skips = noise.unit() < now.reordered;
         let mut held = if skips { 0.0 } else { took };
         let healing = self.next_healing(place, sent_ns).saturating_sub(sent_ns) as f64;
         held = held.min(healing.max(self.base.0 as f64));
-        let stays = (1.0 - share(Quantity::Loss)) * (1.0 - share(Quantity::Corruption)) * (1.0 - self.base.2);
-        let gone = 1.0 - stays * (1.0 - self.dropped(place, sent_ns));
+        let stays = (1.0 - now.loss) * (1.0 - now.corruption) * (1.0 - self.base.2);
+        let gone = 1.0 - stays * (1.0 - now.dropped);
         let arrived = noise.unit() >= gone;
-        let twice = noise.unit() < share(Quantity::Duplicates);
+        let twice = noise.unit() < now.duplicates;
         ProbeSample {
             seq: starts_ns / SECOND * self.probes + at,
             sent_ns,
