@@ -3,13 +3,14 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo test test-long lint unit bench require-bench require-etcd require-overlays build clean help
+.PHONY: demo demos test test-long lint unit bench require-bench require-etcd require-overlays build clean help
 .PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
 	study-search-against-grid study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
 	study-virtual-network study-topologies-and-clocks study-topologies-and-clocks-latencies study-topologies-and-clocks-clocks
 
 help:
 	@echo "make demo    one slow replica of three: two blocks of trials, proven, measured, shown (about 4 minutes)"
+	@echo "make demos   ten demos in a row: is each of them valid on this machine? (about 40 minutes)"
 	@echo "make test    lint and all tests: real namespaces, real Cassandra, a real browser (root, or user namespaces)"
 	@echo "make test-long  what only repeats: more versions of Cassandra, every fault sabotaged, more of the same"
 	@echo "make lint    formatting, clippy, licences"
@@ -30,6 +31,10 @@ demo:
 	@scripts/require run
 	$(CARGO) build --release --locked -p brownout
 	$(BROWNOUT) run experiments/slow-replica.yaml
+
+# Ten of them, about 40 minutes; `make demos DEMOS="3 30"` is three, beside programs that take 30 % of each processor.
+demos: build
+	scripts/demos $(DEMOS)
 
 build:
 	$(CARGO) build --release --locked -p brownout

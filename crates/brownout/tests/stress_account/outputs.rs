@@ -348,7 +348,8 @@ pub fn shown(what: &str, done: &Done, file: &Path) {
     let run = Run::open(file).unwrap();
     let mut load = run.load(1).unwrap();
     load.retain(|row| row.starts_ns >= starts_ns && row.starts_ns + row.length_ns <= starts_ns + length_ns);
-    assert_eq!(phase["intervals"], load.len(), "{what}: {phase}");
+    // In which nothing was due, there is no row.
+    assert!(phase["intervals"].as_u64().unwrap() >= load.len() as u64, "{what}: {phase}");
     let mut rows = run.latencies(1, 0..i64::MAX as u64).unwrap();
     rows.retain(|row| load.iter().any(|interval| interval.starts_ns == row.starts_ns));
     let [never_sent, withheld] =
