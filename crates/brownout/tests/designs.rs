@@ -13,7 +13,7 @@ use std::{
 };
 
 use brownout_record::{Run, SessionRow, TrialRow, TrialState};
-use common::{Running, both, brownout, json, only_run, require_root, text};
+use common::{Running, both, brownout, json, not_judged, only_run, require_root, text};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,13 +24,15 @@ load: { replication: 1, consistency: one, population: 1_000, rate: \"${rate}\" }
 phases: { warm-up: 16s, baseline: 4s }
 vary: { rate: [100/s, 120/s, 140/s] }
 trials: 1
-attempts: 5
+attempts: 2
 fresh-every: 2
 objective: { p95: 1s }
 ";
 
-/// What a machine with other work may need: more than one attempt. Blocks and numbers are those of the design all the same.
 const TRIALS: u32 = 3;
+/// A machine with other work may disturb all of a trial's. Blocks and numbers are those of the design all the same, and each
+/// test but that of the verdict says as much as on a quiet one.
+const ATTEMPTS: usize = 2;
 const FRESH_EVERY: usize = 2;
 
 /// What happened to the one run that most tests look at.
@@ -97,19 +99,34 @@ fn lived() -> &'static Lived {
     })
 }
 
-/// Numbers in the design of those trials of findings that are valid.
-fn valid(findings: &Value) -> Vec<u64> {
+/// Numbers in the design of those trials of findings that became this, attempt by attempt.
+fn became(findings: &Value, validity: &str) -> Vec<u32> {
     let trials = findings["trials"].as_array().unwrap().iter();
-    trials.filter(|trial| trial["validity"] == "valid").map(|trial| trial["planned"].as_u64().unwrap()).collect()
+    let number = |trial: &Value| u32::try_from(trial["planned"].as_u64().unwrap()).unwrap();
+    trials.filter(|trial| trial["validity"] == validity).map(number).collect()
+}
+
+/// Asserts that each of the first `trials` of a design is valid once, or was disturbed as often as it may be tried; returns
+/// how the command ends that says so.
+fn all_tried(findings: &Value, trials: u32) -> Option<i32> {
+    let (valid, disturbed) = (became(findings, "valid"), became(findings, "disturbed"));
+    let lost = |planned: &u32| disturbed.iter().filter(|one| *one == planned).count() == ATTEMPTS;
+    let mut tried = valid.clone();
+    tried.extend((1..=trials).filter(lost));
+    tried.sort_unstable();
+    assert_eq!(tried, (1..=trials).collect::<Vec<_>>(), "valid: {valid:?}, disturbed: {disturbed:?}");
+    if valid.len() < trials as usize {
+        not_judged(&format!("the machine disturbed each attempt at some of {trials} trials"));
+        return Some(3);
+    }
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    Some(0)
 }
 
 #[test]
 fn a_run_that_was_killed_and_interrupted_has_all_trials_once_and_valid_after_it_was_resumed() {
     let lived = lived();
-    assert_eq!(lived.third.status.code(), Some(0), "{}", both(&lived.third));
-    assert_eq!(lived.findings["verdict"]["validity"], "valid", "{}", lived.findings["verdict"]);
-    // In the order of the design, and none of them twice.
-    assert_eq!(valid(&lived.findings), (1..=u64::from(TRIALS)).collect::<Vec<_>>());
+    assert_eq!(lived.third.status.code(), all_tried(&lived.findings, TRIALS), "{}", both(&lived.third));
     let of = |planned: u32, state: TrialState| {
         lived.trials.iter().filter(|row| row.planned == planned && row.state == state).count()
     };
@@ -148,7 +165,7 @@ fn an_interrupted_run_says_how_to_go_on_and_a_complete_one_that_nothing_is_missi
     let run = lived.run.canonicalize().unwrap();
     let resume = format!("brownout run --resume {}", run.display());
     assert!(lived.advice.contains(&resume), "{}", lived.advice);
-    assert_eq!(lived.complete.status.code(), Some(0), "{}", both(&lived.complete));
+    assert_eq!(lived.complete.status.code(), lived.third.status.code(), "{}", both(&lived.complete));
     assert!(text(&lived.complete.stderr).contains("nothing is missing"), "{}", both(&lived.complete));
     // It is shown, and nothing was begun for that.
     assert!(text(&lived.complete.stdout).contains("report  "), "{}", both(&lived.complete));
@@ -168,7 +185,7 @@ fn another_file_is_refused_with_what_differs_and_a_comment_is_no_difference() {
     }
     fs::write(&file, format!("# Of Tuesday.\n{}", DESIGN.replace("100/s", "\"100/s\""))).unwrap();
     let same = with(&file);
-    assert_eq!(same.status.code(), Some(0), "{}", both(&same));
+    assert_eq!(same.status.code(), lived.third.status.code(), "{}", both(&same));
     assert!(text(&same.stderr).contains("nothing is missing"), "{}", both(&same));
 }
 
@@ -177,13 +194,12 @@ fn another_file_is_refused_with_what_differs_and_a_comment_is_no_difference() {
 fn an_extended_run_has_a_block_more_and_no_earlier_trial_again() {
     let lived = lived();
     let extended = brownout(&["extend", lived.run.to_str().unwrap(), "--trials", "+1", "--json"]);
-    assert_eq!(extended.status.code(), Some(0), "{}", both(&extended));
     let trials = Run::open(&lived.run).unwrap().trials().unwrap();
     assert_eq!(trials[..lived.trials.len()], lived.trials, "what is there stays as it is");
     let more = &trials[lived.trials.len()..];
     assert!(more.iter().all(|row| row.block == 2 && row.planned > TRIALS && row.session == 4), "{more:?}");
     let findings = json(&extended);
-    assert_eq!(valid(&findings), (1..=2 * u64::from(TRIALS)).collect::<Vec<_>>());
+    assert_eq!(extended.status.code(), all_tried(&findings, 2 * TRIALS), "{}", both(&extended));
     let design = &findings["design"];
     assert_eq!((design["blocks"].as_u64(), design["trials"].as_u64()), (Some(2), Some(6)));
 }
@@ -220,9 +236,12 @@ fn a_trial_finds_nothing_of_the_trial_before() {
     assert!(lived.first.contains("dropping what the trial before wrote"), "{}", lived.first);
     assert!(!lived.first.contains("was not clean"), "{}", lived.first);
     let mut reused = 0;
-    for trial in lived.findings["trials"].as_array().unwrap().iter().filter(|one| one["validity"] == "valid") {
+    for trial in lived.findings["trials"].as_array().unwrap() {
         let row = lived.trials.iter().find(|row| u64::from(row.trial) == trial["trial"].as_u64().unwrap());
         let row = row.unwrap();
+        if row.state != TrialState::Done {
+            continue;
+        }
         reused += u32::from(lived.trials.iter().any(|one| one.stand == row.stand && one.trial < row.trial));
         for phase in trial["phases"].as_array().unwrap() {
             let counts = &phase["counts"];

@@ -63,7 +63,7 @@ fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hi
     require_root();
     let fault = "{slow: {host: follower, delay: 100ms}}";
     let more = [&SHORT[..], &["--sabotage"]].concat();
-    let (_, output, findings) = undisturbed(|out| run_one(out, fault, &more));
+    let Some((_, output, findings)) = undisturbed(|out| run_one(out, fault, &more)) else { return };
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
     let fault = &findings["trials"][0]["faults"][0];
     assert_eq!(fault["verdict"], "refuted", "{fault}");
@@ -76,7 +76,7 @@ fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hi
 #[ignore = "takes four minutes: make test-long"]
 fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
     require_root();
-    let (_, output, findings) = undisturbed(|out| run(out, &["--set=attempts=1"]));
+    let Some((_, output, findings)) = undisturbed(|out| run(out, &["--set=attempts=1"])) else { return };
     assert_all_are("proven", &findings);
     for fault in findings["trials"][0]["faults"].as_array().unwrap() {
         let rows = fault["rows"].as_array().unwrap();
@@ -91,7 +91,7 @@ fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
 #[ignore = "takes four minutes: make test-long"]
 fn every_kind_of_fault_is_refuted_when_it_was_not_injected() {
     require_root();
-    let (_, output, findings) = undisturbed(|out| run(out, &["--set=attempts=1", "--sabotage"]));
+    let Some((_, output, findings)) = undisturbed(|out| run(out, &["--set=attempts=1", "--sabotage"])) else { return };
     assert_all_are("refuted", &findings);
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
 }
@@ -102,7 +102,7 @@ fn a_server_whose_disk_fails_ends_itself_and_the_trial_is_valid_and_it_is_back_i
     require_root();
     let fault = "{disk: {host: follower, directories: [wal], operations: [sync], error: io}}";
     let more = ["--set=phases={warm-up: 20s, baseline: 11s, fault: 11s, recovery: 45s}", "--set=attempts=1"];
-    let (_, output, findings) = undisturbed(|out| run_one(out, fault, &more));
+    let Some((_, output, findings)) = undisturbed(|out| run_one(out, fault, &more)) else { return };
     let trial = &findings["trials"][0];
     assert_eq!(trial["faults"][0]["verdict"], "proven", "{}", trial["faults"][0]);
     assert_eq!(trial["deaths"].as_array().unwrap().len(), 1, "{}", trial["deaths"]);

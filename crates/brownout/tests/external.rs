@@ -116,7 +116,7 @@ fn a_cassandra_that_runs_already_is_measured_and_left_as_it_was_after_ctrl_c_too
     assert!(seen.contains("the keyspace brownout dropped; nothing else of the cluster was changed"), "{seen}");
     assert_eq!(keyspaces(&node), before);
 
-    let (out, output, findings) = undisturbed(|out| run(&file, out, &[]));
+    let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
     is_told_as_what_it_is(&findings, "Cassandra 5.0.", &node.socket());
@@ -170,7 +170,7 @@ fn what_a_killed_run_left_is_refused_and_a_node_that_ends_makes_a_trial_invalid(
     assert!(keyspaces(&node).contains(&"brownout".to_owned()), "it is dropped by no run but its own");
     node.cql(&["DROP KEYSPACE brownout"]);
 
-    let (_, output, findings) = undisturbed(|out| run(&file, out, &["--set=trials=2"]));
+    let Some((_, output, findings)) = undisturbed(|out| run(&file, out, &["--set=trials=2"])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["cells"][0]["valid_trials"].as_array().unwrap().len(), 2, "{}", findings["verdict"]);
     assert!(!keyspaces(&node).contains(&"brownout".to_owned()));
@@ -217,7 +217,7 @@ fn an_etcd_that_runs_already_is_measured_and_keeps_the_keys_of_others() {
     cluster.wait_ready(Duration::from_secs(120), &|| false, &mut |line| eprintln!("waiting: {line}")).unwrap();
 
     let file = experiment(directory.path(), &format!("external: ['{node}'], etcd: '3'"), "");
-    let (out, output, findings) = undisturbed(|out| run(&file, out, &[]));
+    let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
     is_told_as_what_it_is(&findings, "etcd 3.", &node);

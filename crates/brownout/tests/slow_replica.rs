@@ -57,7 +57,7 @@ fn the_database_tells_what_it_did(trial: &Value) {
 #[test]
 fn one_slow_replica_is_proven_measured_and_shown() {
     require_root();
-    let (out, output, findings) = undisturbed(|out| run(&["--json"], out));
+    let Some((out, output, findings)) = undisturbed(|out| run(&["--json"], out)) else { return };
     // Whether a machine with other work meets the objective is not this test's question; that it is told, is.
     let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(!missed.is_empty())), "{}", both(&output));

@@ -157,6 +157,24 @@ fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
     }
 }
 
+/// It catches up for a moment; one that only lost some packets has nothing to catch up with, and after that moment it is silent.
+#[test]
+fn a_node_that_was_cut_off_may_be_silent_for_a_moment_after_it() {
+    let stopped = |host: &str| Made::new(Quantity::Answers, vec![Subject::host(host)], -1.0, 0.05);
+    let silent_n3 = |loss: f64, from: f64, to: f64| {
+        let away = Made::new(Quantity::Loss, sends("n3"), loss, 0.03).during(&[(0, 8.0, 14.0)]);
+        let faults = vec![stopped("n2").during(&[(0, 0.0, 6.0)]), away];
+        let outside = vec![stopped("n3").during(&[(0, from, to)])];
+        let found = analysed(&Scenario { outside, seconds: [20, 17, 20], ..Scenario::of(faults) });
+        let trial = &found.trials[0];
+        assert!(trial.faults.iter().all(|fault| fault.verdict == Proof::Proven), "{:?}", trial.invalid);
+        !trial.harm.is_empty()
+    };
+    assert!(!silent_n3(1.0, 14.1, 16.0));
+    assert!(silent_n3(0.3, 14.1, 16.0));
+    assert!(silent_n3(1.0, 16.2, 18.5));
+}
+
 /// Links may keep a node from answering; they do not move its clock.
 #[test]
 fn a_slow_link_to_a_node_does_not_excuse_that_its_clock_is_wrong() {

@@ -117,7 +117,9 @@ fn every_output_tells_the_same_of_the_steps_of_a_search() {
             file.display()
         );
         let done = Load::start(&stub, &words, "").done();
-        assert_eq!(done.json["search"]["found"], outcome, "{answer:?}: {done}");
+        // What is compared is what is told, of a client that this machine made late, too.
+        let end = done.json["search"]["found"].as_str().unwrap();
+        assert!(end == outcome || (end == "client" && done.code == Some(3)), "{answer:?}: {end}: {done}");
         let steps = done.json["steps"].as_array().unwrap();
         let lines: Vec<&str> = done.out.lines().filter(|line| line.starts_with("search: ")).collect();
         assert!(!steps.is_empty() && lines.len() == steps.len(), "{answer:?}: {done}");
