@@ -118,11 +118,6 @@ struct Change {
     early_ns: u64,
 }
 
-/// What a host that was cut off may take until it answers in time again, ns: its peers connect anew, and send it at once what
-/// they kept for it. Seen with [`SETTLE_NS`] only, at 20 heartbeats a second: silence until 0.9 s after six seconds of
-/// isolation.
-const CATCH_UP_NS: u64 = 2_000_000_000;
-
 /// The largest delay that a fault asks for, ns.
 pub(crate) fn longest_delay(fault: &FaultRecord) -> u64 {
     let expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
@@ -155,11 +150,11 @@ const RECONNECT_NS: u64 = 10_000_000_000;
 /// So long it has to have been: OpenVPN gives up after 60 s (`keepalive 10 60`), less what its timers are coarse by.
 const LONG_CUT_NS: u64 = 50_000_000_000;
 
-/// Whether a fault cuts ways of a class.
-fn cuts(fault: &FaultRecord, class: Class) -> bool {
+/// Whether a fault cuts ways through an overlay.
+fn cuts_overlay(fault: &FaultRecord) -> bool {
     let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
     expectations.any(|one| {
-        Class::of(&one.subject) == class && one.quantity == Quantity::Loss && one.hit && one.asked >= CUT
+        matches!(one.subject, Subject::Overlay { .. }) && one.quantity == Quantity::Loss && one.hit && one.asked >= CUT
     })
 }
 
@@ -201,18 +196,13 @@ fn changes_of(fault: &FaultRecord) -> Vec<Change> {
         stamps.extend(lasted.map(|(from, to)| (to, Some(to.at_ns.saturating_sub(from.at_ns)))));
     }
     let next = |at_ns: u64| stamps.iter().map(|(stamp, _)| stamp.at_ns).filter(|at| *at > at_ns).min();
-    let stops = stops(fault);
-    let [cuts_links, cuts_overlay] = [Class::Pairs, Class::Overlays].map(|class| cuts(fault, class));
+    let (stops, cuts_overlay) = (stops(fault), cuts_overlay(fault));
     let change = |(stamp, lasted): &(Stamp, Option<u64>)| {
         let healed = lasted.is_some();
         let next_ns = next(stamp.at_ns).map(|next| next - stamp.at_ns);
         let mut margins = margins(fault, next_ns);
         if let (true, false, Some(next_ns)) = (stops, healed, next_ns) {
             margins[Class::Hosts as usize] = stall_margin(next_ns, fault.unsettled_ns);
-        }
-        if cuts_links && healed {
-            let more = CATCH_UP_NS.min(next_ns.map_or(u64::MAX, |next| next / 4));
-            margins[Class::Hosts as usize] = margins[Class::Hosts as usize].max(more);
         }
         if cuts_overlay && lasted.is_some_and(|lasted| lasted >= LONG_CUT_NS) {
             let more = RECONNECT_NS.min(next_ns.unwrap_or(u64::MAX));
