@@ -5,7 +5,7 @@ BROWNOUT = target/release/brownout
 
 .PHONY: demo demos test test-long lint unit bench require-bench require-etcd require-overlays build clean help
 .PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
-	study-search-against-grid study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
+	study-search-against-grid study-killed-twice study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
 	study-virtual-network study-topologies-and-clocks study-topologies-and-clocks-latencies study-topologies-and-clocks-clocks
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make study-topologies-and-clocks-latencies, -clocks  the same at length (100 and 90 minutes)"
 	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
 	@echo "make study-search-against-grid  does a search find what a grid of thrice as many trials does? (about 75 minutes)"
+	@echo "make study-killed-twice    a design of 80 trials, and the same killed twice: are the verdicts the same? (about 95 minutes)"
 
 demo:
 	@scripts/require run
@@ -125,6 +126,9 @@ study-noise-floor: study-build
 
 study-search-against-grid: study-build
 	studies/search-against-grid/run
+
+study-killed-twice: study-build
+	studies/killed-twice/run
 
 clean:
 	$(CARGO) clean

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use crate::{
     DesignFindings, TrialFindings, Validity,
-    cells::is_own,
+    cells::{is_compared, is_own},
     evidence::phase,
     family::{self, Answer},
+    stats,
 };
 
 /// One contrast between levels.
@@ -59,14 +60,25 @@ pub enum FactorOutcome {
     Inconclusive,
 }
 
-/// A figure of a trial, as a logarithm.
-type Figure = (&'static str, fn(&TrialFindings) -> Option<f64>);
+/// A figure of a trial.
+struct Figure {
+    name: &'static str,
+    /// Its logarithm.
+    of: fn(&TrialFindings) -> Option<f64>,
+    /// Whether it is what a fault did: then what the same phases of the block's trials without a fault show by themselves, at the
+    /// same levels, is no part of it.
+    is_effect: bool,
+}
 
 const FIGURES: [Figure; 4] = [
-    ("goodput, baseline", |trial| trial.effect.baseline.filter(|rate| *rate > 0.0).map(f64::ln)),
-    ("p50, baseline", |trial| baseline(trial, |response| response.p50)),
-    ("p99, baseline", |trial| baseline(trial, |response| response.p99)),
-    ("goodput, fault ÷ baseline", |trial| trial.effect.log_ratio),
+    Figure {
+        name: "goodput, baseline",
+        of: |trial| trial.effect.baseline.filter(|rate| *rate > 0.0).map(f64::ln),
+        is_effect: false,
+    },
+    Figure { name: "p50, baseline", of: |trial| baseline(trial, |response| response.p50), is_effect: false },
+    Figure { name: "p99, baseline", of: |trial| baseline(trial, |response| response.p99), is_effect: false },
+    Figure { name: "goodput, fault ÷ baseline", of: |trial| trial.effect.log_ratio, is_effect: true },
 ];
 
 /// None where only a lower bound of it is known.
@@ -77,7 +89,10 @@ fn baseline(trial: &TrialFindings, which: fn(&crate::Response) -> crate::Quantil
 }
 
 /// The contrasts of all factors, and of all pairs of them.
-pub(crate) fn factors(design: &DesignFindings, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<FactorFindings> {
+///
+/// All that [`crate::findings`] says of factors; by itself, so that its errors can be counted over thousands of designs.
+#[doc(hidden)]
+pub fn factors(design: &DesignFindings, rows: &[CellRow], trials: &[TrialFindings]) -> Vec<FactorFindings> {
     let mut all = Vec::new();
     for figure in &FIGURES {
         let values = Values::read(design, rows, trials, figure);
@@ -91,7 +106,7 @@ pub(crate) fn factors(design: &DesignFindings, rows: &[CellRow], trials: &[Trial
                 }
             }
         }
-        all.extend(judged(design, figure.0, contrasts, &values));
+        all.extend(judged(design, figure.name, contrasts, &values));
     }
     all
 }
@@ -111,15 +126,17 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn read(
-        design: &'a DesignFindings,
-        rows: &'a [CellRow],
-        trials: &[TrialFindings],
-        (_, figure): &Figure,
-    ) -> Values<'a> {
+    fn read(design: &'a DesignFindings, rows: &'a [CellRow], trials: &[TrialFindings], figure: &Figure) -> Values<'a> {
+        let valid =
+            |block: u32| trials.iter().filter(move |trial| trial.block == block && trial.validity == Validity::Valid);
         let value = |row: &CellRow, block: u32| {
-            let own = trials.iter().filter(|trial| is_own(row, trial) && trial.block == block);
-            own.filter(|trial| trial.validity == Validity::Valid).find_map(figure)
+            let own = valid(block).filter(|trial| is_own(row, trial)).find_map(figure.of)?;
+            if !figure.is_effect || row.description.faults.is_empty() {
+                return Some(own);
+            }
+            let mut without: Vec<f64> =
+                valid(block).filter(|trial| is_compared(row, trial)).filter_map(figure.of).collect();
+            stats::middle(&mut without).map(|without| own - without)
         };
         let of_block = |block| rows.iter().map(|row| value(row, block)).collect();
         Values { rows, of: (1..=design.blocks).map(of_block).collect(), design }

@@ -91,7 +91,7 @@ pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{
     Candidate, Delayed, Explained, Floor, Loss, Prediction, Shifted, Touched, touchable, touchable_by_role,
 };
-pub use factors::{FactorFindings, FactorOutcome};
+pub use factors::{FactorFindings, FactorOutcome, factors};
 pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
 pub use goodput::Effect;

@@ -31,6 +31,20 @@ pub enum Outcome {
     NotJudged,
 }
 
+impl Outcome {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Worse => "worse",
+            Outcome::Better => "better",
+            Outcome::NoDifference => "no difference",
+            Outcome::Changed => "changed",
+            Outcome::Inconclusive => "inconclusive",
+            Outcome::NotJudged => "not judged",
+        }
+    }
+}
+
 /// The objective was missed in a phase in which it must hold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ObjectiveMiss {

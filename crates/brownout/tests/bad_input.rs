@@ -395,6 +395,14 @@ fn a_wrong_set_is_refused() {
 }
 
 #[test]
+fn a_check_says_that_there_is_no_such_etcd_before_a_run_does() {
+    let file = experiment("etcd-slow-leader.yaml");
+    let output = brownout(&["check", file.to_str().unwrap(), "--set", "cluster.etcd={binary: /nowhere/etcd}"]);
+    assert!(!matches!(output.status.code(), Some(0 | 101)), "{}", both(&output));
+    assert!(text(&output.stderr).contains("/nowhere/etcd"), "{}", both(&output));
+}
+
+#[test]
 fn a_set_may_be_a_list_or_a_mapping() {
     let file = experiment("slow-replica.yaml");
     for set in ["objective.in=[baseline, recovery]", "load={threads: 8}", "faults.0={slow: {host: n1, delay: 5ms}}"] {

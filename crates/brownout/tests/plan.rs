@@ -170,3 +170,16 @@ fn loads_of_their_own_are_told_by_operation_in_every_cell_of_a_plan() {
     // Only a run tells how often users come round: of all operations together the plan says nothing.
     assert!(!told["cells"][1]["faults"][0]["touched"].as_array().unwrap().iter().any(|one| one["operation"].is_null()));
 }
+
+#[test]
+fn a_baseline_that_detectors_cannot_learn_from_is_warned_of() {
+    let file = experiment("slow-replica.yaml");
+    for (baseline, warned) in [("9s", true), ("10s", false)] {
+        let set = format!("phases.baseline={baseline}");
+        let said = both(&brownout(&["check", file.to_str().unwrap(), "--set", &set]));
+        assert_eq!(said.contains("too short for detectors to learn from"), warned, "{baseline}: {said}");
+    }
+    // Without a fault there is nothing to notice.
+    let said = both(&brownout(&["check", file.to_str().unwrap(), "--set=phases.baseline=9s", "--set=faults=[]"]));
+    assert!(!said.contains("too short for detectors"), "{said}");
+}

@@ -57,7 +57,12 @@ fn the_database_tells_what_it_did(trial: &Value) {
 #[test]
 fn one_slow_replica_is_proven_measured_and_shown() {
     require_root();
-    let Some((out, output, findings)) = undisturbed(|out| run(&["--json"], out)) else { return };
+    let Some((out, output, findings)) = undisturbed(|out| {
+        // Who looks for clear text has to see it where nothing is encrypted.
+        run(&["--json", "--set=cluster.encryption={internode: none, clients: false}"], out)
+    }) else {
+        return;
+    };
     // Whether a machine with other work meets the objective is not this test's question; that it is told, is.
     let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(!missed.is_empty())), "{}", both(&output));
@@ -80,6 +85,10 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     assert!(before("n2") < before("n1") + 50e6, "n2 is no slower without the fault");
 
     the_database_tells_what_it_did(trial);
+    let links = trial["encryption"]["links"].as_array().unwrap();
+    assert_eq!(links.len(), 12);
+    let clear = |link: &Value| link["encrypted"] == false && link["sightings"].as_u64() > Some(0);
+    assert!(links.iter().all(clear), "{links:?}");
 
     // What was shown can be shown again from the file alone, wherever it lies.
     let directory = only_run(out.path());

@@ -6,6 +6,7 @@ mod overlays;
 mod waiting;
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     num::NonZeroU64,
     ops::RangeInclusive,
@@ -16,7 +17,7 @@ use std::{
 
 use brownout_cluster::{
     DatabaseKind, cache,
-    cassandra::{self, maven, tarball},
+    cassandra::{self, maven},
     java, memory_needed,
 };
 use brownout_load::histogram;
@@ -28,7 +29,7 @@ use rustix::thread::set_current_timer_slack;
 
 pub use self::check::{Check, CheckState};
 use self::faults::refuse_faults;
-use crate::{Design, LabError, Plan, experiment::CassandraChoice, ground::Privilege, plan::Layout, selftest};
+use crate::{Design, LabError, Plan, ground::Privilege, plan::Layout, selftest, software::Wanted};
 
 /// Major versions of Java that Cassandra 5.0 runs on.
 const JAVA: RangeInclusive<u32> = 11..=17;
@@ -59,23 +60,14 @@ pub fn refuse(plan: &Plan, runs: &Path) -> Result<(), LabError> {
     refuse_faults(&plan.needs())
 }
 
-/// Refuses a design whose Cassandra no Java of this machine runs. What has to be fetched or built is found out by that.
-pub fn refuse_without_java(design: &Design) -> Result<(), LabError> {
-    let ours = design.clusters().into_iter().filter(|cluster| !cluster.is_external());
-    let cassandras = ours.filter(|cluster| cluster.kind() == DatabaseKind::Cassandra);
-    let mut asked: Vec<RangeInclusive<u32>> = Vec::new();
-    let choices = cassandras.flat_map(|cluster| cluster.versions.values().cloned().chain([cluster.cassandra()]));
-    for choice in choices {
-        let wanted = match &choice {
-            CassandraChoice::Version(version) => cassandra::release(version)?.java(),
-            CassandraChoice::Home(home) => tarball::open(home)?.java(),
-        };
-        if !asked.contains(&wanted) {
-            java::find(wanted.clone())?;
-            asked.push(wanted);
-        }
-    }
-    Ok(())
+/// Refuses a design whose databases this machine cannot run: Cassandra without a Java for it, etcd that can neither be built nor
+/// is installed.
+pub fn refuse_without_software(design: &Design) -> Result<(), LabError> {
+    let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
+    let clusters = design.clusters();
+    let wanted = clusters.iter().flat_map(|cluster| Wanted::all(cluster));
+    let wanted: BTreeMap<String, Wanted<'_>> = wanted.map(|one| (one.name(), one)).collect();
+    wanted.values().try_for_each(|one| one.refuse(&cache))
 }
 
 /// Refuses a lab that this machine cannot carry, before anything is started.

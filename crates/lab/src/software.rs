@@ -10,7 +10,7 @@ use std::{
 
 use brownout_cluster::{
     Access, DatabaseKind, Distribution,
-    cassandra::{maven, tarball},
+    cassandra::{maven, release, tarball},
     etcd,
     external::External,
     java, version_words,
@@ -124,6 +124,26 @@ impl<'a> Wanted<'a> {
         }
     }
 
+    fn of_etcd(choice: &EtcdChoice) -> etcd::Wanted {
+        match choice {
+            EtcdChoice::Version(version) => etcd::Wanted::Version(version.clone()),
+            EtcdChoice::Binary(path) => etcd::Wanted::Binary(path.clone()),
+        }
+    }
+
+    /// Refuses what this machine cannot run, or cannot have. What has to be fetched or built is found out by that.
+    pub(crate) fn refuse(&self, cache: &Path) -> Result<(), LabError> {
+        match self {
+            Wanted::Cassandra(CassandraChoice::Version(version)) => {
+                java::find(release(version)?.java()).map(drop)?;
+            }
+            Wanted::Cassandra(CassandraChoice::Home(home)) => java::find(tarball::open(home)?.java()).map(drop)?,
+            Wanted::Etcd(choice) => etcd::refuse(&Self::of_etcd(choice), cache)?,
+            Wanted::External(_) => {}
+        }
+        Ok(())
+    }
+
     /// Finds it, or fetches it. Files that an experiment names are found from where `file` is.
     pub(crate) fn find(
         &self,
@@ -140,10 +160,7 @@ impl<'a> Wanted<'a> {
                 Ok(Found::Cassandra { distribution, java })
             }
             Wanted::Etcd(choice) => {
-                let wanted = match choice {
-                    EtcdChoice::Version(version) => etcd::Wanted::Version(version.clone()),
-                    EtcdChoice::Binary(path) => etcd::Wanted::Binary(path.clone()),
-                };
+                let wanted = Self::of_etcd(choice);
                 progress.step(&format!("etcd {choice}: checking the cache"));
                 // The callback may not change what it is given, and a progress view must.
                 let progress = std::cell::RefCell::new(progress);

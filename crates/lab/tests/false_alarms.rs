@@ -12,7 +12,10 @@ mod common;
 
 use std::{f64::consts::TAU, path::Path};
 
-use brownout_analysis::{CellEffect, MARGIN, Outcome, TrialFindings, Validity, effects, findings};
+use brownout_analysis::{
+    CellEffect, DesignFindings, Factor, FactorFindings, FactorOutcome, MARGIN, Outcome, TrialFindings, Validity,
+    effects, factors, findings,
+};
 use brownout_base::random::Random;
 use brownout_lab::{Design, experiment::Source, planner::Matrix};
 use brownout_record::{Arm, CellRow};
@@ -47,27 +50,33 @@ struct Simulation {
     rows: Vec<CellRow>,
     /// Each planned trial once, and behind them those that were not valid and were repeated.
     trials: Vec<TrialFindings>,
+    /// What a cell's fault phase has beyond its baseline by itself, with and without its fault: a queue that fills, caches.
+    by_itself: fn(&CellRow) -> f64,
 }
 
 impl Simulation {
     fn new(cells: usize, blocks: u32, without: u32) -> Simulation {
         let delays: Vec<String> = (1..=cells).map(|cell| format!("{}ms", cell * 20)).collect();
+        Simulation::of(&format!("delay: [{}]", delays.join(", ")), "one", blocks, without)
+    }
+
+    /// What varies, and the consistency.
+    fn of(vary: &str, consistency: &str, blocks: u32, without: u32) -> Simulation {
         let text = format!(
-            "load: {{ rate: 400/s, population: 1_000, consistency: one }}
+            "load: {{ rate: 400/s, population: 1_000, consistency: \"{consistency}\" }}
 phases: {{ warm-up: 20s, baseline: 10s, fault: 20s, recovery: 10s }}
 faults: [{{ slow: {{ host: n2, delay: \"${{delay}}\" }} }}]
 objective: {{ p95: 100ms }}
-vary: {{ delay: [{}] }}
+vary: {{ {vary} }}
 trials: {blocks}
 without-fault: {without}
-",
-            delays.join(", ")
+"
         );
         let design = Design::new(&Source::from_text(Path::new("some.yaml"), text).unwrap()).unwrap();
-        let template = template();
+        let template = template().1;
         let repeated = usize::from(blocks > 2);
         let trials = vec![template; Matrix::new(&design).trials().len() + repeated];
-        Simulation { rows: design.cell_rows(|_| String::new()), design, trials }
+        Simulation { rows: design.cell_rows(|_| String::new()), design, trials, by_itself: |_| 0.0 }
     }
 
     /// Another order, other values; `effect` is the logarithm of what the faults do to each figure of each cell.
@@ -86,7 +95,8 @@ without-fault: {without}
             // What a trial has in common with itself, and the machine's own drift.
             let level = 0.02 * normal(random) + 0.1 * at;
             let felt = if trial.arm == Arm::Fault { effect } else { 0.0 };
-            put(made, level, [(); 4].map(|()| 0.01 + noise(random, at) + felt));
+            let own = 0.01 + felt + (self.by_itself)(&self.rows[trial.cell]);
+            put(made, level, [(); 4].map(|()| own + noise(random, at)));
         }
         // One was spoilt, and repeated: its first attempt shows nonsense, and counts for nothing.
         let (planned, repeated) = self.trials.split_at_mut(planned.len());
@@ -102,16 +112,17 @@ without-fault: {without}
     }
 }
 
-/// A valid trial as findings have it, read from a run; and of it only what is looked at here.
-fn template() -> TrialFindings {
+/// A design and a valid trial as findings have them, read from a run; and of the trial only what is looked at here.
+fn template() -> (DesignFindings, TrialFindings) {
     let directory = tempfile::tempdir().unwrap();
     let found = findings(&Synthetic { trials: 1, planned_trials: 1, ..Synthetic::default() }.run(directory.path()));
-    let mut trial = found.unwrap().trials.remove(0);
+    let mut found = found.unwrap();
+    let mut trial = found.trials.remove(0);
     assert_eq!(trial.validity, Validity::Valid, "{:?}", trial.invalid);
     trial.faults.clear();
     trial.phases.retain(|phase| ["baseline", "fault"].contains(&phase.name.as_str()));
     assert_eq!(trial.phases.len(), 2);
-    trial
+    (found.design, trial)
 }
 
 /// Gives a trial its figures: the logarithms of its fault phase against its baseline.
@@ -248,6 +259,41 @@ fn what_is_there_is_found_and_its_interval_holds_it() {
         println!("{told}");
         assert!(found >= least - error(least, all.families), "{told}");
         assert!(held >= 0.94 - error(0.06, all.families), "{told}");
+    }
+}
+
+/// What a consistency does to both phases of a trial by itself is no effect of the fault on it; and one that is twice as large
+/// there is found.
+#[test]
+fn levels_of_a_factor_that_differ_by_themselves_are_called_different_in_one_of_twenty_designs_at_most() {
+    const DESIGNS: usize = 300;
+    let mut random = Random::new(14);
+    let quorum = |row: &CellRow| if row.levels[1] == "quorum" { 0.05 } else { 0.0 };
+    for (name, noise) in MODELS {
+        for (blocks, without) in [(2, 1), (3, 3), (5, 1), (10, 3)] {
+            let varied = "delay: [20ms, 40ms], consistency: [one, quorum]";
+            let mut simulation =
+                Simulation { by_itself: quorum, ..Simulation::of(varied, "${consistency}", blocks, without) };
+            let factor =
+                |name: &str, levels: [&str; 2]| Factor { name: name.into(), levels: levels.map(str::to_owned).into() };
+            let mut design = template().0;
+            design.factors = vec![factor("delay", ["20ms", "40ms"]), factor("consistency", ["one", "quorum"])];
+            design.blocks = blocks;
+            let mut alarms = 0;
+            for _ in 0..DESIGNS {
+                simulation.run(&mut random, noise, -0.1);
+                let told = factors(&design, &simulation.rows, &simulation.trials);
+                let told: Vec<_> = told.iter().filter(|one| one.figure == "goodput, fault ÷ baseline").collect();
+                // Two factors, and the two together.
+                assert_eq!((told.len(), told[0].blocks), (3, blocks));
+                let differs = |one: &&&FactorFindings| matches!(one.outcome, FactorOutcome::More | FactorOutcome::Less);
+                alarms += u32::from(told.iter().any(|one| differs(&one)));
+            }
+            let alarms = share(alarms, DESIGNS as u32);
+            let told = format!("{name}, {blocks} blocks, {without} without a fault: {:.1} %", alarms * 100.0);
+            println!("{told}");
+            assert!(alarms <= 0.055 + error(0.055, DESIGNS as u32), "{told}");
+        }
     }
 }
 

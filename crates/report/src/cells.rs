@@ -47,7 +47,7 @@ fn row(scope: &Scope<'_>) -> Vec<String> {
         both(|response| response.p99),
         text::or_none(effect.change, text::relative),
         text::or_none(effect.interval, text::relative_range),
-        word(effect.outcome).to_owned(),
+        effect.outcome.name().to_owned(),
     ]
 }
 
@@ -76,24 +76,12 @@ pub fn figures(scope: &Scope<'_>) -> Vec<(Paint, Vec<String>)> {
         .collect()
 }
 
-/// A verdict in a word.
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Worse => "worse",
-        Outcome::Better => "better",
-        Outcome::NoDifference => "no difference",
-        Outcome::Changed => "changed",
-        Outcome::Inconclusive => "inconclusive",
-        Outcome::NotJudged => "not judged",
-    }
-}
-
-/// The same with how large a difference there may be, or what would tell.
+/// A verdict in a word, with how large a difference there may be, or what would tell.
 fn outcome(effect: &CellEffect) -> String {
     match effect.outcome {
         Outcome::NoDifference => no_different(effect.no_larger_than.unwrap_or(0.0)),
         Outcome::Inconclusive => inconclusive(effect.more_blocks),
-        other => word(other).to_owned(),
+        other => other.name().to_owned(),
     }
 }
 

@@ -91,18 +91,13 @@ impl Zone {
         self.levels.iter().map(|level| level.values.len()).sum()
     }
 
-    /// The standard deviation of a trial, from levels that have several: by the median of what they lie apart, so that spoilt
-    /// trials do not widen it.
+    /// The standard deviation of a trial, from levels that have several and from those without a fault: by the median of what
+    /// they lie apart, so that spoilt trials do not widen it. A fault that is drawn packet by packet scatters more than nothing
+    /// does, so it is not less than that of the levels alone, as soon as one of them has several.
     pub fn deviation(&self) -> f64 {
-        let of_levels = self.levels.iter().map(|level| &level.values);
-        let several = of_levels.chain([&self.without]).filter(|values| values.len() > 1);
-        let apart: Vec<f64> = several
-            .flat_map(|values| {
-                let (middle, count) = (median(values), values.len() as f64);
-                values.iter().map(move |value| (value - middle).abs() * (count / (count - 1.0)).sqrt())
-            })
-            .collect();
-        if apart.is_empty() { LEAST_DEVIATION } else { (1.4826 * median(&apart)).max(LEAST_DEVIATION) }
+        let levels = || self.levels.iter().map(|level| &level.values[..]);
+        let (all, own) = (scatter(levels().chain([&self.without[..]])), scatter(levels()));
+        [all, own].into_iter().flatten().fold(LEAST_DEVIATION, f64::max)
     }
 
     /// The error of the median of the trials without a fault.
@@ -261,6 +256,16 @@ impl Zone {
             }
         }
     }
+}
+
+/// By how much values of groups scatter within their groups; none where no group has several.
+fn scatter<'a>(groups: impl Iterator<Item = &'a [f64]>) -> Option<f64> {
+    let apart = groups.filter(|values| values.len() > 1).flat_map(|values| {
+        let (middle, count) = (median(values), values.len() as f64);
+        values.iter().map(move |value| (value - middle).abs() * (count / (count - 1.0)).sqrt())
+    });
+    let apart: Vec<f64> = apart.collect();
+    (!apart.is_empty()).then(|| 1.4826 * median(&apart))
 }
 
 /// The error of the median of so many trials.

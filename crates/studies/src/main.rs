@@ -13,7 +13,8 @@ use brownout_studies::{
     beside::beside,
     pairs::{self, Judged},
     reduce,
-    reuse::{Reused, reuse},
+    reuse::{Reused, differing, reuse},
+    same::{Fit, same},
     stored::Crossing,
     study::Study,
 };
@@ -52,8 +53,8 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY", requires = "print")]
         findings: Option<PathBuf>,
     },
-    /// Judge A/A pairs of a run's trials without a fault; exit with 1 if more than one of 20 is called different, with 3 if there are
-    /// too few trials.
+    /// Judge A/A pairs of a run's trials without a fault; exit with 1 if more than one of 20 is called different, or later trials on
+    /// a stand differ from the first, with 3 if there are too few trials.
     NoiseFloor {
         /// The run: its directory or its run.db.
         run: PathBuf,
@@ -66,6 +67,14 @@ enum Command {
         /// The grid.
         grid: PathBuf,
     },
+    /// Compare what two runs of the same design say of its cells; exit with 1 if they contradict each other anywhere, with 3 if they
+    /// are not of the same design or tell of no cell in common.
+    SameVerdicts {
+        /// One of them: its directory or its run.db.
+        one: PathBuf,
+        /// The other.
+        other: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -75,6 +84,7 @@ fn main() -> ExitCode {
         Command::Tables { study, print, findings, .. } => tables(&study, print, findings.as_deref()),
         Command::NoiseFloor { run } => noise_floor(&run),
         Command::Beside { search, grid } => search_beside_grid(&search, &grid),
+        Command::SameVerdicts { one, other } => same_verdicts(&one, &other),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         eprintln!("brownout-studies: {error}");
@@ -111,8 +121,7 @@ fn checked(directory: &Path) -> Result<u8, StudyError> {
 }
 
 fn noise_floor(path: &Path) -> Result<u8, StudyError> {
-    let run = Run::open(path)?;
-    let findings = brownout_analysis::findings(&run)?;
+    let findings = findings(path)?;
     let judged = pairs::pairs(&findings);
     println!("A/A pairs of {}: trials without a fault, each used once, judged as cells are", findings.name);
     println!("  blocks  figure   pairs  different  no difference  inconclusive  smallest change seen (median)");
@@ -138,17 +147,19 @@ fn noise_floor(path: &Path) -> Result<u8, StudyError> {
             println!("  called different in {}, {change:+.1}%: trials {}", one.figure, trials.join(", "));
         }
     }
-    told_of_reuse(&findings);
+    let biased = told_of_reuse(&findings);
     if let Some(cell) = findings.cells.first() {
         println!("beside them, the fault of the same run: {}", cell.sentence);
     }
-    Ok(told(&judged))
+    Ok(told(&judged).max(u8::from(biased)))
 }
 
-fn told_of_reuse(findings: &Findings) {
-    println!("The first trials on their stands, and those on stands that have served before");
+/// Prints it; returns whether verdicts would depend on it.
+fn told_of_reuse(findings: &Findings) -> bool {
+    println!("The first trials on their stands, and those on stands that have served before, a value a stand");
     println!("  figure                          first  later   later ÷ first        interval  no larger than");
-    for Reused { what, fresh, reused, difference } in reuse(findings) {
+    let all = reuse(findings);
+    for Reused { what, fresh, reused, difference, .. } in &all {
         let percent = |log: f64| format!("{:+.1}%", log.exp_m1() * 100.0);
         let told = difference.map_or_else(
             || format!("{:>14}  {:>16}  {:>14}", "–", "–", "–"),
@@ -161,6 +172,11 @@ fn told_of_reuse(findings: &Findings) {
         );
         println!("  {what:<30}  {fresh:>5}  {reused:>5}  {told}");
     }
+    let differing: Vec<&str> = differing(&all).iter().map(|one| one.what.as_str()).collect();
+    if !differing.is_empty() {
+        println!("Whether a stand has served before changes what verdicts rest on: {}.", differing.join(", "));
+    }
+    !differing.is_empty()
 }
 
 fn told(judged: &[Judged]) -> u8 {
@@ -190,9 +206,11 @@ fn told(judged: &[Judged]) -> u8 {
     1
 }
 
+fn findings(run: &Path) -> Result<Findings, StudyError> {
+    Ok(brownout_analysis::findings(&Run::open(run)?)?)
+}
+
 fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
-    let findings =
-        |path: &Path| -> Result<Findings, StudyError> { Ok(brownout_analysis::findings(&Run::open(path)?)?) };
     let Some(both) = beside(&findings(search)?, &findings(grid)?) else {
         println!(
             "One of them does not vary one severity, or has too few valid trials without a fault: nothing follows."
@@ -230,6 +248,38 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
         None => println!("{promise}: undetermined; an interval is open at an end."),
     }
     Ok(both.is_met().map_or(3, |met| u8::from(!met)))
+}
+
+fn same_verdicts(one: &Path, other: &Path) -> Result<u8, StudyError> {
+    let Some(cells) = same(&findings(one)?, &findings(other)?) else {
+        println!("They are not of the same design: nothing follows.");
+        return Ok(3);
+    };
+    let width = cells.iter().map(|both| both.cell.len()).max().unwrap_or(0);
+    println!("What the faults did to goodput, by one run and by the other");
+    for both in &cells {
+        let told = [0, 1].map(|run| match both.intervals[run] {
+            Some((low, high)) => {
+                format!("{:<14} {:+6.1}% … {:+6.1}%", both.outcomes[run].name(), low * 100.0, high * 100.0)
+            }
+            None => format!("{:<14} {:>19}", both.outcomes[run].name(), "–"),
+        });
+        let fit = match both.fit() {
+            Fit::Same => "the same",
+            Fit::Open => "",
+            Fit::Contradiction => "a contradiction",
+        };
+        println!("  {:<width$}  {}   {}   {fit}", both.cell, told[0], told[1]);
+    }
+    let count = |fit| cells.iter().filter(|both| both.fit() == fit).count();
+    let (same, against) = (count(Fit::Same), count(Fit::Contradiction));
+    println!("{same} of {} cells are told the same, and {against} contradict each other.", cells.len());
+    if same + against == 0 {
+        println!("They tell of no cell in common: nothing follows.");
+        return Ok(3);
+    }
+    println!("{}", if against == 0 { "No cell contradicts: met." } else { "Not met." });
+    Ok(u8::from(against > 0))
 }
 
 /// "4.64ms … 6.81ms", of severities that are delays (ns) or shares.

@@ -7,7 +7,7 @@ mod common;
 
 use brownout_analysis::{Findings, TrialFindings, Validity};
 use brownout_record::Arm;
-use brownout_studies::reuse::reuse;
+use brownout_studies::reuse::{Reused, differing, reuse};
 use common::Synthetic;
 
 /// Twelve trials without a fault on three stands, one after the other; `value` says what each is, by its place on its stand.
@@ -31,27 +31,42 @@ fn made(value: impl Fn(&mut TrialFindings, usize)) -> Findings {
     findings
 }
 
-fn goodput(findings: &Findings) -> brownout_studies::reuse::Reused {
+fn goodput(findings: &Findings) -> Reused {
     reuse(findings).into_iter().find(|one| one.what.starts_with("goodput")).unwrap()
 }
 
 #[test]
 fn equal_trials_are_not_told_apart() {
-    let told = goodput(&made(|_, _| ()));
-    assert_eq!((told.fresh, told.reused), (3, 9));
+    let equal = made(|_, _| ());
+    assert!(differing(&reuse(&equal)).is_empty());
+    let told = goodput(&equal);
+    assert_eq!((told.fresh, told.reused), (3, 3));
     let difference = told.difference.unwrap();
     assert!(difference.p > 0.05 && difference.no_larger_than() < 0.01, "{difference:?}");
 }
 
 #[test]
 fn what_later_trials_lose_is_told_with_its_size() {
-    let told = goodput(&made(|trial, place| {
+    let worse = made(|trial, place| {
         if place > 0 {
             trial.effect.log_ratio = trial.effect.log_ratio.map(|value| value - 0.05);
         }
-    }));
+    });
+    assert_eq!(differing(&reuse(&worse)), [&goodput(&worse)]);
+    let told = goodput(&worse);
     let difference = told.difference.unwrap();
     assert!(difference.p < 0.001 && (difference.effect + 0.05).abs() < 0.002, "{difference:?}");
+}
+
+/// Trials on one cluster have it in common: nine of them on three stands are three values, not nine.
+#[test]
+fn what_stands_have_in_common_is_no_difference_between_their_trials() {
+    let told = goodput(&made(|trial, _| {
+        let of_stand = [0.04, -0.05, 0.02][trial.stand as usize - 1];
+        trial.effect.log_ratio = Some(of_stand + f64::from(trial.trial % 2) * 1e-3);
+    }));
+    let difference = told.difference.unwrap();
+    assert!(difference.error > 0.03, "{difference:?}");
 }
 
 #[test]
@@ -61,5 +76,5 @@ fn a_stand_whose_first_trial_is_not_valid_has_no_first_one() {
             trial.validity = Validity::Disturbed;
         }
     }));
-    assert_eq!((told.fresh, told.reused, told.difference), (0, 9, None));
+    assert_eq!((told.fresh, told.reused, told.difference), (0, 3, None));
 }

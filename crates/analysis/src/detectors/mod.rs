@@ -23,7 +23,7 @@ pub use heartbeats::{HEARTBEAT_EVERY_NS, HEARTBEAT_TIMEOUT_NS, Heartbeats};
 pub use score::{Accusation, Detection, DetectorFindings, score};
 pub use summary::{DetectorSummary, summaries};
 pub use truth::{GRACE_NS, Truth};
-pub use watched::{Ended, LEAST_LEARNT, Limit, Step, Stream, Times, Watched};
+pub use watched::{Ended, LEAST_BASELINE_NS, LEAST_LEARNT, Limit, Step, Stream, Times, Watched};
 
 use crate::TrialEvidence;
 

@@ -15,6 +15,8 @@ use crate::{TrialEvidence, evidence::phase, latency::OperationOutcome};
 const LEAST_STEP_NS: u64 = 1_000_000_000;
 /// Steps that there must be to learn from.
 pub const LEAST_LEARNT: usize = 5;
+/// A baseline that is shorter than this, ns, has too few steps in its first half, which detectors learn from.
+pub const LEAST_BASELINE_NS: u64 = 2 * LEAST_LEARNT as u64 * LEAST_STEP_NS;
 /// The share of operations that may be bad where the objective names none.
 const BAD_SHARE: f64 = 0.01;
 

@@ -2,7 +2,8 @@
 
 use crate::common::Synthetic;
 use brownout_analysis::{
-    CellEffect, FactorOutcome, Findings, Outcome, PhaseFindings, TrialFindings, effects, findings, trial_effect,
+    CellEffect, FactorOutcome, Findings, Outcome, PhaseFindings, TrialFindings, effects, factors, findings,
+    trial_effect,
 };
 use brownout_record::{Arm, CellRow};
 
@@ -114,4 +115,31 @@ fn a_factor_that_is_not_told_says_how_many_more_blocks_would() {
             FactorOutcome::More | FactorOutcome::Less => assert_eq!(one.more_blocks, None, "{one:?}"),
         }
     }
+}
+
+/// Levels with trials without a fault of their own, as those of another consistency have them.
+#[test]
+fn what_a_level_does_without_a_fault_is_no_part_of_what_the_fault_does_there() {
+    let made = Synthetic { trials: 3, planned_trials: 3, without: 1, levels: &[5, 100], ..Synthetic::default() };
+    let (found, mut rows) = analysed(&made);
+    let lost = |rows: &[CellRow], trials: &[TrialFindings]| {
+        let told = factors(&found.design, rows, trials);
+        told.into_iter().find(|one| one.figure == "goodput, fault ÷ baseline").unwrap()
+    };
+    let shared = lost(&rows, &found.trials);
+    assert_eq!(shared.outcome, FactorOutcome::Less);
+    let mut trials = found.trials.clone();
+    let own = trials.iter().filter(|trial| trial.arm == Arm::None).cloned();
+    let own: Vec<TrialFindings> = own.map(|trial| TrialFindings { cell: 2, ..trial }).collect();
+    trials.extend(own);
+    rows[1].compared_with = 2;
+    for trial in trials.iter_mut().filter(|trial| trial.cell == 2) {
+        trial.effect.log_ratio = trial.effect.log_ratio.map(|ratio| ratio + 0.3);
+    }
+    let apart = lost(&rows, &trials);
+    assert!((apart.change - shared.change).abs() < 1e-9, "{apart:?} {shared:?}");
+    // Nothing is said of a level's effect without any.
+    trials.retain(|trial| trial.arm == Arm::Fault || trial.cell == 1);
+    let told = factors(&found.design, &rows, &trials);
+    assert!(told.iter().all(|one| one.figure != "goodput, fault ÷ baseline"), "{told:?}");
 }

@@ -117,7 +117,7 @@ pub fn check(arguments: &Arguments) -> u8 {
     let printed = if arguments.json { output::print_json(&checked) } else { output::print(&text(&checked)) };
     // The file is right; whether this machine can do it is another question.
     let refused = design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, Path::new(RUNS)));
-    match refused.and_then(|()| machine::refuse_without_java(&design)).and(labs.map(drop)) {
+    match refused.and_then(|()| machine::refuse_without_software(&design)).and(labs.map(drop)) {
         Ok(()) => output::code(printed, 0),
         Err(error) => {
             let code = error.exit_code();

@@ -22,5 +22,5 @@ pub(crate) use evidence::Watcher;
 pub use flags::check as check_settings;
 pub(crate) use heartbeat::Beating;
 pub(crate) use http::{Dial, Door, Plain};
-pub use provision::{DEFAULT, Installed, Wanted, check_version, known, provide};
+pub use provision::{DEFAULT, Installed, Wanted, check_version, known, provide, refuse};
 pub use system::{Etcd, EtcdSpec, memory_needed};

@@ -130,12 +130,24 @@ pub fn provide(
         Wanted::Binary(program) => given(program, interrupted),
         Wanted::Version(asked) => {
             check_version(asked)?;
-            let path = env::var_os("PATH").unwrap_or_default();
-            let installed = executable(SERVER, env::split_paths(&path));
             let go = go::find(interrupted)?;
-            version(asked, cache, go.as_deref(), installed.as_deref(), progress, interrupted)
+            version(asked, cache, go.as_deref(), on_path().as_deref(), progress, interrupted)
         }
     }
+}
+
+/// Refuses what [`provide`] could not find, nor begin to build, on this machine; nothing is built.
+///
+/// # Errors
+/// As those of [`provide`].
+pub fn refuse(wanted: &Wanted, cache: &Path) -> Result<(), ProvisionError> {
+    let asked = match wanted {
+        Wanted::Binary(program) => return given(program, &|| false).map(drop),
+        Wanted::Version(asked) => asked,
+    };
+    check_version(asked)?;
+    let go = go::find(&|| false)?;
+    possible(asked, cache, go.as_deref(), on_path().as_deref())
 }
 
 fn given(program: &Path, interrupted: &dyn Fn() -> bool) -> Result<Installed, ProvisionError> {
@@ -143,6 +155,66 @@ fn given(program: &Path, interrupted: &dyn Fn() -> bool) -> Result<Installed, Pr
     let path = fs::canonicalize(program).map_err(|error| not(error.to_string()))?;
     let version = version_of(&path, interrupted)?.map_err(not)?;
     Ok(Installed { version, program: path, origin: format!("given: {}", program.display()) })
+}
+
+/// What a version that is asked for may be.
+struct Meant<'a> {
+    asked: &'a str,
+    series: Option<&'static Series>,
+    /// The full version that is built; none: its modules cannot be built.
+    full: Option<&'a str>,
+}
+
+impl<'a> Meant<'a> {
+    fn by(asked: &'a str) -> Self {
+        let series = series_of(if asked == DEFAULT { NEWEST_MEANT } else { asked });
+        let full = series.and_then(|series| match series.built {
+            Some(built) if asked == DEFAULT || asked == series.name => Some(built),
+            Some(_) => Some(asked),
+            None => None,
+        });
+        Meant { asked, series, full }
+    }
+
+    /// The one on PATH, where none was built.
+    fn installed(&self, program: Option<&Path>, interrupted: &dyn Fn() -> bool) -> Result<Installed, ProvisionError> {
+        let Meant { asked, series, full } = *self;
+        let none = |why: String| {
+            let remedy = match series.and_then(|series| series.built) {
+                Some(_) => {
+                    "Go 1.21 or newer (its archive in /usr/local/go, or the distribution's golang-go), which builds it"
+                }
+                None => "it (apt-get install etcd-server)",
+            };
+            ProvisionError::None { asked: asked.to_owned(), why, remedy }
+        };
+        let go_is_no_help = if full.is_some() { "no Go 1.21 or newer is installed, and " } else { "" };
+        let Some(program) = program else { return Err(none(format!("{go_is_no_help}no etcd is on PATH"))) };
+        let path = fs::canonicalize(program).map_err(|error| none(format!("{}: {error}", program.display())))?;
+        let version = version_of(&path, interrupted)?
+            .map_err(|why| none(format!("{go_is_no_help}{} is none: {why}", program.display())))?;
+        let of = |series: &Series| series_of(&version).is_some_and(|of| of.name == series.name);
+        let fits =
+            asked == DEFAULT || version == asked || series.is_some_and(|series| asked == series.name && of(series));
+        if !fits {
+            return Err(none(format!("{go_is_no_help}{} is {version}", program.display())));
+        }
+        Ok(Installed { version, program: path, origin: format!("installed: {}", program.display()) })
+    }
+}
+
+/// Refuses a version that is neither in the cache, nor can be built, nor is installed.
+fn possible(asked: &str, cache: &Path, go: Option<&Path>, installed: Option<&Path>) -> Result<(), ProvisionError> {
+    let meant = Meant::by(asked);
+    match meant.full {
+        Some(full) if go.is_some() || is_intact(&root_of(full, cache)) => Ok(()),
+        _ => meant.installed(installed, &|| false).map(drop),
+    }
+}
+
+/// The first etcd on PATH.
+fn on_path() -> Option<PathBuf> {
+    executable(SERVER, env::split_paths(&env::var_os("PATH").unwrap_or_default()))
 }
 
 fn version(
@@ -153,39 +225,18 @@ fn version(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Installed, ProvisionError> {
-    let series = series_of(if asked == DEFAULT { NEWEST_MEANT } else { asked });
-    let full = series.and_then(|series| match series.built {
-        Some(built) if asked == DEFAULT || asked == series.name => Some(built),
-        Some(_) => Some(asked),
-        None => None,
-    });
-    if let Some(full) = full
+    let meant = Meant::by(asked);
+    if let Some(full) = meant.full
         && let Some(built) = built(full, cache, go, progress, interrupted)?
     {
         return Ok(built);
     }
-    let none = |why: String| {
-        let remedy = match series.and_then(|series| series.built) {
-            Some(_) => {
-                "Go 1.21 or newer (its archive in /usr/local/go, or the distribution's golang-go), which builds it"
-            }
-            None => "it (apt-get install etcd-server)",
-        };
-        ProvisionError::None { asked: asked.to_owned(), why, remedy }
-    };
-    let go_is_no_help = if full.is_some() { "no Go 1.21 or newer is installed, and " } else { "" };
-    let Some(program) = installed else { return Err(none(format!("{go_is_no_help}no etcd is on PATH"))) };
-    let path = fs::canonicalize(program).map_err(|error| none(format!("{}: {error}", program.display())))?;
-    let version = version_of(&path, interrupted)?
-        .map_err(|why| none(format!("{go_is_no_help}{} is none: {why}", program.display())))?;
-    let fits = asked == DEFAULT
-        || version == asked
-        || series
-            .is_some_and(|series| asked == series.name && series_of(&version).is_some_and(|of| of.name == series.name));
-    if !fits {
-        return Err(none(format!("{go_is_no_help}{} is {version}", program.display())));
-    }
-    Ok(Installed { version, program: path, origin: format!("installed: {}", program.display()) })
+    meant.installed(installed, interrupted)
+}
+
+/// Where a version is kept.
+fn root_of(version: &str, cache: &Path) -> PathBuf {
+    cache.join(format!("etcd-{version}"))
 }
 
 /// That version from the cache, or built into it; none where it is not there and there is no Go.
@@ -196,8 +247,7 @@ fn built(
     progress: &dyn Fn(&str),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<Installed>, ProvisionError> {
-    let root = cache.join(format!("etcd-{version}"));
-    let root = std::path::absolute(root).map_err(CacheError::files("find a path", cache))?;
+    let root = std::path::absolute(root_of(version, cache)).map_err(CacheError::files("find a path", cache))?;
     let installed = Installed {
         version: version.to_owned(),
         program: root.join(SERVER),
@@ -347,6 +397,8 @@ mod tests {
         assert_eq!((built.version.as_str(), built.root()), ("3.6.16", cache.join("etcd-3.6.16").as_path()));
         assert!(built.control().is_some());
         assert_eq!(built.seen_at(Path::new("/x")).program, Path::new("/x/etcd"));
+        possible("3", &cache, None, None).unwrap();
+        possible("3.5", &cache, Some(&go), None).unwrap();
         // From now on no Go is needed.
         assert_eq!(quietly("3.6", &cache, None, None).unwrap(), built);
         fs::write(&built.program, "changed").unwrap();
@@ -367,6 +419,7 @@ mod tests {
         let old = etcd(directory.path(), "3.4.23");
         for asked in ["3", "3.4", "3.4.23"] {
             let found = quietly(asked, &cache, None, Some(&old)).unwrap();
+            possible(asked, &cache, None, Some(&old)).unwrap();
             assert_eq!(found.version, "3.4.23");
             assert!(found.origin.starts_with("installed: "), "{}", found.origin);
         }
@@ -376,8 +429,11 @@ mod tests {
             ("3.4.9", Some(&old), "is 3.4.23; install it (apt-get install etcd-server)"),
             ("3", None, "no etcd is on PATH; install Go"),
         ] {
-            let error = quietly(asked, &cache, None, installed.map(PathBuf::as_path)).unwrap_err().to_string();
+            let installed = installed.map(PathBuf::as_path);
+            let error = quietly(asked, &cache, None, installed).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
+            // What a run would say, a look says before it.
+            assert_eq!(possible(asked, &cache, None, installed).unwrap_err().to_string(), error);
         }
     }
 

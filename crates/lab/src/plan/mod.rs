@@ -115,6 +115,7 @@ impl Plan {
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
         warnings.extend(roles::chance(hosts, &faults));
+        warnings.extend(windows::unscored(&phases, &faults));
         let sets_clocks = faults.iter().any(|fault| !fault.needs().clocks.is_empty());
         warnings.extend(check.version_warnings(hosts, sets_clocks)?);
         let name = source.file().file_stem().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into());

@@ -226,6 +226,18 @@ pub(super) fn faint(hosts: &Hosts, phases: &[PlannedPhase], faults: &[PlannedFau
     warnings
 }
 
+/// That nobody will be told who would have noticed the faults, because detectors have too little to learn from.
+pub(super) fn unscored(phases: &[PlannedPhase], faults: &[PlannedFault]) -> Option<String> {
+    let (baseline, least) = (length(phases, Phase::Baseline), brownout_analysis::detectors::LEAST_BASELINE_NS);
+    (!faults.is_empty() && baseline < least).then(|| {
+        format!(
+            "a baseline of {} is too short for detectors to learn from, so none is scored; of {} it is not",
+            Delay::from_ns(baseline),
+            Delay::from_ns(least)
+        )
+    })
+}
+
 fn unsettled(fault: &PlannedFault) -> u64 {
     fault.severities.iter().map(|fault| fault.unsettled().ns()).max().unwrap_or(0)
 }
