@@ -115,7 +115,7 @@ pub fn not_judged(why: &str) {
 }
 
 /// A machine of which other machines take more than this is busy, whatever the lab says of it.
-const STOLEN: f64 = 0.01;
+pub const STOLEN: f64 = 0.01;
 
 /// What all processors did since the machine began, in ticks.
 pub struct Processors {
