@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    ClockRow, CpuRow, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp,
+    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp,
     TrialRow, TrialState, WitnessRow,
 };
 
@@ -71,7 +71,7 @@ pub struct Interval {
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
     /// The generator's own lateness, ns.
-    pub lateness: Histogram,
+    pub lateness: EncodedTimes,
     /// How much of its length the generator stood still in, ns.
     pub stood_still_ns: u64,
     /// Operations that were due in it and found no free user: no part of those scheduled.
@@ -215,7 +215,7 @@ impl TrialEvidence {
                         never_sent: 0,
                         never_sent_by_operation: BTreeMap::new(),
                         stale: 0,
-                        lateness: empty()?,
+                        lateness: EncodedTimes::from(&empty()?),
                         stood_still_ns: 0,
                         withheld: 0,
                         looked_for: 0,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::{FaultRecord, Histogram, Subject};
+use brownout_record::{AddTo, FaultRecord, Histogram, Subject};
 use serde::Serialize;
 
 use crate::{
@@ -213,7 +213,9 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         }
         let Some(own) = punctuality.last_mut() else { continue };
         own.intervals += 1;
-        merge(&mut lateness, &interval.lateness, "lateness")?;
+        let mut own_lateness = empty()?;
+        interval.lateness.add_to(&mut own_lateness);
+        merge(&mut lateness, &own_lateness, "lateness")?;
         let middle = interval.starts_ns + interval.length_ns / 2;
         let emulator_late =
             late_readings.iter().chain(&stalls.spans).chain(&dropping).any(|(from, to)| (*from..*to).contains(&middle));
@@ -225,8 +227,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         // A fault that hits every pair may be feigned by an emulator that has to wait.
         let is_unwitnessed = emulates && !stalls.is_witnessed(middle);
         unwitnessed += u64::from(is_unwitnessed);
-        let is_late =
-            emulator_late || stood_still || unread || is_unwitnessed || p99(&interval.lateness) > LATE_LOAD_NS;
+        let is_late = emulator_late || stood_still || unread || is_unwitnessed || p99(&own_lateness) > LATE_LOAD_NS;
         if is_late {
             own.late += 1;
             late.push(interval.starts_ns);

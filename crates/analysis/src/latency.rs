@@ -1,6 +1,6 @@
 //! Latencies of operations by their populations: one fold for all, that of the record.
 
-use brownout_record::{Histogram, LatencyRow, Percentile, Population};
+use brownout_record::{EncodedTimes, Histogram, LatencyRow, Percentile, Population};
 use serde::Serialize;
 
 use crate::AnalysisError;
@@ -94,8 +94,8 @@ impl Latencies {
     }
 
     /// Adds answered operations.
-    pub fn add_answered(&mut self, histogram: &Histogram) {
-        self.0.add_ok(histogram);
+    pub fn add_answered(&mut self, times: &EncodedTimes) {
+        self.0.add_ok(times);
     }
 
     /// Adds operations that were never sent.
@@ -109,10 +109,10 @@ impl Latencies {
     }
 
     /// Adds times of so many operations that ended so: an operation answered late is already there as timed out.
-    pub(crate) fn add_ended(&mut self, outcome: OperationOutcome<'_>, count: u64, histogram: &Histogram) {
+    pub(crate) fn add_ended(&mut self, outcome: OperationOutcome<'_>, count: u64, times: &EncodedTimes) {
         match outcome {
-            OperationOutcome::Ok => self.0.add_ok(histogram),
-            OperationOutcome::TimedOut => self.0.add_timed_out(histogram),
+            OperationOutcome::Ok => self.0.add_ok(times),
+            OperationOutcome::TimedOut => self.0.add_timed_out(times),
             OperationOutcome::Failed(_) => self.0.add_failed(count),
             OperationOutcome::Late => {}
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::{Description, LatencyRow, Quantity, Subject};
+use brownout_record::{Description, EncodedTimes, LatencyRow, Quantity, Subject};
 use brownout_units::format_ns;
 
 use crate::{
@@ -114,8 +114,8 @@ fn fastest(evidence: &TrialEvidence, node: &str, spans: &[Span]) -> Option<u64> 
 }
 
 fn fastest_of(row: &LatencyRow) -> Option<u64> {
-    let answered = matches!(OperationOutcome::of(&row.outcome), OperationOutcome::Ok) && !row.response.is_empty();
-    answered.then(|| row.response.highest_equivalent(row.response.min()))
+    let answered = matches!(OperationOutcome::of(&row.outcome), OperationOutcome::Ok);
+    row.response.iter().next().filter(|_| answered).map(|(least, _)| EncodedTimes::most_of(least))
 }
 
 /// What a packet takes at least; none without enough probes to know.

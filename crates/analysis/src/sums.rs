@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::{Histogram, LatencyRow, Objective};
+use brownout_record::{LatencyRow, Objective};
 
 use crate::{
     Counts, Interval, Latencies, Part, PhaseFindings, Rates, TrialEvidence,
@@ -26,7 +26,7 @@ impl Group {
         let outcome = OperationOutcome::of(&row.outcome);
         self.ended.add(outcome, row.count);
         if let OperationOutcome::Ok = outcome {
-            self.good += within(&row.response, objective.response_ns);
+            self.good += row.response.within(objective.response_ns);
         }
         self.response.add_ended(outcome, row.count, &row.response);
         self.service.add_ended(outcome, row.count, &row.service);
@@ -113,18 +113,13 @@ impl Ended {
     }
 }
 
-/// Operations of a histogram that took at most `limit_ns`, to the histogram's resolution.
-pub(crate) fn within(histogram: &Histogram, limit_ns: u64) -> u64 {
-    histogram.count_between(0, limit_ns)
-}
-
 /// Good operations of an interval: answered ok within the objective's response time, and of its operation if it has one.
 pub(crate) fn good(interval: &Interval, objective: &Objective) -> u64 {
     let of_objective = |row: &&LatencyRow| objective.operation.as_ref().is_none_or(|name| row.statement == *name);
     let answered =
         interval.latencies.iter().filter(|row| matches!(OperationOutcome::of(&row.outcome), OperationOutcome::Ok));
     let answered = answered.filter(of_objective);
-    answered.map(|row| within(&row.response, objective.response_ns)).sum()
+    answered.map(|row| row.response.within(objective.response_ns)).sum()
 }
 
 /// The sums of one phase, in a form that can be added over trials.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brownout_record::Objective;
 
 use crate::{
-    Interval, Latencies, PhaseWindow, TrialEvidence,
+    Interval, Latencies, PhaseWindow, Quantile, Response, TrialEvidence,
     sums::{Ended, good},
 };
 
@@ -26,12 +26,12 @@ pub struct Point {
     pub good: f64,
     /// Of these failed or timed out, per second.
     pub bad: f64,
-    /// Response times.
-    pub response: Latencies,
-    /// Response times by coordinator.
-    pub coordinators: BTreeMap<String, Latencies>,
-    /// Response times by operation.
-    pub operations: BTreeMap<String, Latencies>,
+    /// Response times of operations answered ok or timed out; none without operations.
+    pub response: Option<Response>,
+    /// Their median by coordinator.
+    pub coordinators: BTreeMap<String, Quantile>,
+    /// Their median by operation.
+    pub operations: BTreeMap<String, Quantile>,
 }
 
 /// The load of a trial over time.
@@ -41,12 +41,12 @@ pub fn timeline(evidence: &TrialEvidence, objective: &Objective) -> Vec<Point> {
 
 fn point(interval: &Interval, objective: &Objective) -> Point {
     let (mut coordinators, mut operations) = (BTreeMap::new(), BTreeMap::new());
+    let mut response = Latencies::new();
     for row in &interval.latencies {
+        response.add_row(row);
         group(&mut coordinators, &row.coordinator).add_row(row);
         group(&mut operations, &row.statement).add_row(row);
     }
-    let mut response = Latencies::new();
-    coordinators.values().for_each(|own| response.add(own));
     let ended = Ended::of(interval);
     let per_second = |count: u64| count as f64 / (interval.length_ns as f64 / 1e9);
     Point {
@@ -57,14 +57,18 @@ fn point(interval: &Interval, objective: &Objective) -> Point {
         delivered: per_second(ended.ok),
         good: per_second(good(interval, objective)),
         bad: per_second(ended.failed + ended.timed_out),
-        response,
-        coordinators,
-        operations,
+        response: response.response(),
+        coordinators: medians(coordinators),
+        operations: medians(operations),
     }
 }
 
 fn group<'a>(groups: &'a mut BTreeMap<String, Latencies>, name: &str) -> &'a mut Latencies {
     groups.entry(name.to_owned()).or_default()
+}
+
+fn medians(groups: BTreeMap<String, Latencies>) -> BTreeMap<String, Quantile> {
+    groups.into_iter().filter_map(|(name, own)| Some((name, own.quantile(0.5)?))).collect()
 }
 
 /// The response times of a phase of a trial, for percentile curves.

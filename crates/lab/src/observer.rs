@@ -348,7 +348,7 @@ impl<'a> Observer<'a> {
                 never_sent: 0,
                 never_sent_by_operation: Default::default(),
                 stale: 0,
-                lateness: brownout_load::histogram(),
+                lateness: (&brownout_load::histogram()).into(),
                 stood_still_ns: 0,
                 withheld: 0,
                 looked_for: 0,

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::Histogram;
+use crate::{AddTo, Histogram};
 
 /// Which operations a percentile is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,16 +80,14 @@ impl Latencies {
         Latencies::default()
     }
 
-    // Three digits each, growing as they need to, so adding cannot fail.
-
     /// Adds operations that were answered in time and right.
-    pub fn add_ok(&mut self, times: &Histogram) {
-        let _ = self.ok.add(times);
+    pub fn add_ok(&mut self, times: &impl AddTo) {
+        times.add_to(&mut self.ok);
     }
 
     /// Adds operations that timed out; the times are what is known of them.
-    pub fn add_timed_out(&mut self, times: &Histogram) {
-        let _ = self.timed_out.add(times);
+    pub fn add_timed_out(&mut self, times: &impl AddTo) {
+        times.add_to(&mut self.timed_out);
     }
 
     /// Adds operations that failed.
@@ -169,7 +167,7 @@ fn at_rank(times: &Histogram, rank: f64) -> u64 {
     times.value_at_quantile((rank - 0.5) / times.len() as f64)
 }
 
-fn empty() -> Histogram {
+pub(crate) fn empty() -> Histogram {
     // Three digits are within the 0 to 5 that the constructor takes.
     Histogram::new(3).unwrap_or_else(|_| unreachable!("three significant digits are always allowed"))
 }

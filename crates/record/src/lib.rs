@@ -14,6 +14,7 @@ mod clock;
 mod description;
 mod design;
 mod document;
+mod encoded;
 mod error;
 mod evidence;
 mod fault;
@@ -26,13 +27,14 @@ mod readers;
 mod recorder;
 mod rows;
 
-pub use blob::{add_encoded, decode_histogram, encode_histogram};
+pub use blob::{decode_histogram, encode_histogram};
 pub use clock::ClockRow;
 pub use description::{
     Description, Environment, HostDescription, LoadDescription, LoadPart, Objective, PhaseDescription,
 };
 pub use design::{CellRow, DesignDescription, FactorDescription, SearchDescription, SessionRow};
 pub use document::Document;
+pub use encoded::{AddTo, EncodedTimes, add_encoded};
 pub use error::RecordError;
 pub use evidence::EvidenceRow;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};

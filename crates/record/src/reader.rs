@@ -9,9 +9,9 @@ use std::{
 use rusqlite::{Connection, Row};
 
 use crate::{
-    Arm, CellRow, CpuRow, Description, DesignDescription, Environment, Event, FaultRecord, Histogram, HostCounterRow,
-    LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, SessionRow, Subject,
-    TrialRow, TrialState, WitnessRow,
+    Arm, CellRow, CpuRow, Description, DesignDescription, EncodedTimes, Environment, Event, FaultRecord,
+    HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, SessionRow,
+    Subject, TrialRow, TrialState, WitnessRow,
     blob::{decode_histogram, decode_samples},
     design::Levels,
     document::{self, Document},
@@ -246,7 +246,7 @@ impl Run {
                     never_sent: unsigned(row, 5)?,
                     never_sent_by_operation: BTreeMap::new(),
                     stale: unsigned(row, 6)?,
-                    lateness: histogram(row, 7)?,
+                    lateness: times(row, 7)?,
                     stood_still_ns: unsigned(row, 8)?,
                     withheld: unsigned(row, 9)?,
                     looked_for: unsigned(row, 10)?,
@@ -430,9 +430,9 @@ fn latency(row: &Row<'_>) -> rusqlite::Result<LatencyRow> {
         coordinator: row.get(2)?,
         outcome: row.get(3)?,
         count: unsigned(row, 4)?,
-        wait: histogram(row, 5)?,
-        service: histogram(row, 6)?,
-        response: histogram(row, 7)?,
+        wait: times(row, 5)?,
+        service: times(row, 6)?,
+        response: times(row, 7)?,
     })
 }
 
@@ -470,9 +470,8 @@ fn reading<'a>(row: &'a Row<'_>) -> rusqlite::Result<LinkReading<'a>> {
     })
 }
 
-fn histogram(row: &Row<'_>, column: usize) -> rusqlite::Result<Histogram> {
-    let bytes: Vec<u8> = row.get(column)?;
-    decode_histogram(&bytes).map_err(|error| damaged(column, error))
+fn times(row: &Row<'_>, column: usize) -> rusqlite::Result<EncodedTimes> {
+    EncodedTimes::read(row.get_ref(column)?.as_blob()?).map_err(|error| damaged(column, error))
 }
 
 fn damaged(column: usize, error: RecordError) -> rusqlite::Error {

@@ -309,9 +309,9 @@ impl Recorder {
                 row.coordinator,
                 row.outcome,
                 sql_ns(row.count),
-                encode_histogram(&row.wait),
-                encode_histogram(&row.service),
-                encode_histogram(&row.response)
+                row.wait.bytes(),
+                row.service.bytes(),
+                row.response.bytes()
             ],
         )
     }
@@ -429,7 +429,7 @@ fn load_values(trial: u32, row: &LoadRow) -> impl rusqlite::Params {
         sql_ns(row.sent),
         sql_ns(row.never_sent),
         sql_ns(row.stale),
-        encode_histogram(&row.lateness),
+        row.lateness.bytes(),
         sql_ns(row.stood_still_ns),
         sql_ns(row.withheld),
         sql_ns(row.looked_for),

@@ -1,10 +1,10 @@
-//! The rows of the run's tables. Times are ns since the run's zero.
+//! The rows of the run's tables. EncodedTimes are ns since the run's zero.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, Quantity, Subject};
+use crate::{EncodedTimes, Histogram, Quantity, Subject};
 
 /// How a trial stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub struct LoadRow {
     /// Reads that returned an older version than one acknowledged before they were sent.
     pub stale: u64,
     /// The generator's own lateness, ns.
-    pub lateness: Histogram,
+    pub lateness: EncodedTimes,
     /// How much of the length the generator stood still in, ns: it owed an operation that could have been sent, and did not
     /// send it. 0 in runs of format 4 and before, which do not tell.
     pub stood_still_ns: u64,
@@ -194,11 +194,11 @@ pub struct LatencyRow {
     /// Operations.
     pub count: u64,
     /// Sent − intended, ns.
-    pub wait: Histogram,
+    pub wait: EncodedTimes,
     /// Ended − sent, ns.
-    pub service: Histogram,
+    pub service: EncodedTimes,
     /// Ended − intended, ns.
-    pub response: Histogram,
+    pub response: EncodedTimes,
 }
 
 /// What the emulator counted on one ordered pair in one interval; wire packets and bytes.

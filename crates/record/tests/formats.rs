@@ -59,7 +59,8 @@ fn what_a_run_of_an_earlier_format_holds_is_read_and_the_file_stays_as_it_is() {
         let load = run.load(1).unwrap();
         assert_eq!((load.len(), load.iter().map(|row| row.sent).sum::<u64>()), (23, 184));
         let slow = run.latencies(1, 12 * SECOND..13 * SECOND).unwrap();
-        let through = |node: &str| slow.iter().find(|row| row.coordinator == node).unwrap().response.min();
+        let through =
+            |node: &str| slow.iter().find(|row| row.coordinator == node).unwrap().response.iter().next().unwrap().0;
         assert!(through("n2") > 100_000_000 && through("n1") < 10_000_000);
         let links = run.links(1, 12 * SECOND..13 * SECOND).unwrap();
         let back = links.iter().find(|row| row.from == "n2").unwrap();

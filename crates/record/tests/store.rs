@@ -27,7 +27,7 @@ fn load_row(starts_ns: u64, settled: bool) -> LoadRow {
         never_sent: 1,
         never_sent_by_operation: BTreeMap::from([("read".to_owned(), 1)]),
         stale: 0,
-        lateness: histogram(&[20_000]),
+        lateness: (&histogram(&[20_000])).into(),
         stood_still_ns: 250_000_000,
         withheld: 9,
         looked_for: 70,
@@ -108,9 +108,9 @@ fn a_run_is_readable_while_it_is_written_and_after_its_writer_vanished() {
         coordinator: "n2".to_owned(),
         outcome: "ok".to_owned(),
         count: 2,
-        wait: histogram(&[1, 2]),
-        service: histogram(&[200_000_000, 200_100_000]),
-        response: histogram(&[200_000_001, 200_100_002]),
+        wait: (&histogram(&[1, 2])).into(),
+        service: (&histogram(&[200_000_000, 200_100_000])).into(),
+        response: (&histogram(&[200_000_001, 200_100_002])).into(),
     };
     let watch = LatencyRow { statement: "watch".to_owned(), ..latency.clone() };
     recorder

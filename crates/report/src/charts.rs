@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brownout_analysis::{Latencies, Point, TrialEvidence, TrialFindings, phase, phase_latencies, timeline};
+use brownout_analysis::{
+    Latencies, Point, Quantile, Response, TrialEvidence, TrialFindings, phase, phase_latencies, timeline,
+};
 use brownout_record::Population;
 use brownout_units::{Delay, format_ns};
 
@@ -105,13 +107,13 @@ fn objective_rule(scope: &Scope<'_>) -> Rule {
 }
 
 fn latency(scope: &Scope<'_>, frame: &Frame<'_>, points: &[Point]) -> Figure {
-    let at = |q: f64| {
-        move |point: &Point| point.response.quantile(q).filter(|_| point.settled).map(|value| value.value_ns as f64)
+    let at = |which: fn(&Response) -> Quantile| {
+        move |point: &Point| point.response.filter(|_| point.settled).map(|response| which(&response).value_ns as f64)
     };
     let series = vec![
-        frame.series("p50", Ink::Blue, false, points, at(0.5)),
-        frame.series("p99", Ink::Orange, false, points, at(0.99)),
-        frame.series("max", Ink::Red, true, points, at(1.0)),
+        frame.series("p50", Ink::Blue, false, points, at(|response| response.p50)),
+        frame.series("p99", Ink::Orange, false, points, at(|response| response.p99)),
+        frame.series("max", Ink::Red, true, points, at(|response| response.max)),
     ];
     let y = times(&series, frame.measured(&series).chain([scope.objective.response_ns as f64]));
     let beyond = beyond(&series, &y, slow_warm_up);
@@ -129,7 +131,7 @@ struct Parts {
     name: &'static str,
     title: &'static str,
     said: &'static str,
-    of: fn(&Point) -> &BTreeMap<String, Latencies>,
+    of: fn(&Point) -> &BTreeMap<String, Quantile>,
     /// Only those that the measured phases have: what fills the tables is not among them.
     measured: bool,
 }
@@ -162,14 +164,13 @@ fn parts(scope: &Scope<'_>, frame: &Frame<'_>, points: &[Point], parts: &Parts) 
         .flat_map(|point| (parts.of)(point).keys())
         .filter(|name| !parts.measured || known.contains(name.as_str()))
         .collect();
-    let median = |latencies: &Latencies| latencies.quantile(0.5).map(|value| value.value_ns as f64);
     let series: Vec<Series> = names
         .into_iter()
         .zip(Ink::CYCLE.into_iter().cycle())
         .enumerate()
         .map(|(at, (name, ink))| {
             frame.series(&format!("{name} p50"), ink, at >= Ink::CYCLE.len(), points, |point| {
-                (parts.of)(point).get(name).filter(|_| point.settled).and_then(median)
+                (parts.of)(point).get(name).filter(|_| point.settled).map(|median| median.value_ns as f64)
             })
         })
         .collect();

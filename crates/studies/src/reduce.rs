@@ -239,12 +239,11 @@ fn series(run: &Run, trial: &TrialFindings, objective: &Objective) -> Result<Opt
     let inside =
         |point: &analysis::Point| point.starts_ns >= from.starts_ns && point.starts_ns + point.length_ns <= ends;
     for point in analysis::timeline(&evidence, objective).iter().filter(|point| inside(point)) {
-        let ended = point.settled && point.response.count() > 0;
-        let p99 = point.response.quantile(0.99).map(|value| value.value_ns as f64);
+        let ended = point.response.filter(|_| point.settled);
         series.seconds.push(since(point.starts_ns));
         series.delivered.push(point.settled.then_some(rounded(point.delivered)));
-        series.mean_ms.push(ended.then(|| rounded(point.response.mean_ns() / 1e6)));
-        series.p99_ms.push(p99.filter(|_| ended).map(|value| rounded(value / 1e6)));
+        series.mean_ms.push(ended.map(|response| rounded(response.mean_ns / 1e6)));
+        series.p99_ms.push(ended.map(|response| rounded(response.p99.value_ns as f64 / 1e6)));
     }
     let shown = from.starts_ns..ends;
     series.elections = each::elected(trial).into_iter().filter(|at| shown.contains(at)).map(since).collect();

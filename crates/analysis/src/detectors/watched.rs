@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use brownout_record::{Description, ProbeRow, ProbeSample};
+use brownout_record::{Description, EncodedTimes, ProbeRow, ProbeSample};
 
 use super::heartbeats::{self, Heartbeats};
 use crate::{TrialEvidence, evidence::phase, latency::OperationOutcome};
@@ -244,8 +244,8 @@ impl Watched {
                 };
                 let Some(stream) = self.streams.iter().position(of) else { continue };
                 let outcome = OperationOutcome::of(&row.outcome);
-                for value in row.response.iter_recorded() {
-                    let (ns, count) = (value.value_iterated_to(), value.count_at_value() as f64);
+                for (least, count) in row.response.iter() {
+                    let (ns, count) = (EncodedTimes::most_of(least), count as f64);
                     self.spread(span, ns, count, |step, part| {
                         let ended = &mut step.ended[stream];
                         match outcome {

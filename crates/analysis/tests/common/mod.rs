@@ -11,11 +11,11 @@ use std::path::Path;
 
 use brownout_analysis::Routes;
 use brownout_record::{
-    Arm, CellRow, ClockRow, CpuRow, Description, DesignDescription, Environment, Event, EvidenceRow, Expectation,
-    FactorDescription, FaultRecord, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
-    LoadPart, LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period, PhaseDescription, PhaseRow,
-    Placement, ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity, Stamp, Subject, TrialRow,
-    TrialState,
+    Arm, CellRow, ClockRow, CpuRow, Description, DesignDescription, EncodedTimes, Environment, Event, EvidenceRow,
+    Expectation, FactorDescription, FaultRecord, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow,
+    LoadDescription, LoadPart, LoadRow, NodePlacement, Objective, OperationPlacement, PairDistance, Period,
+    PhaseDescription, PhaseRow, Placement, ProbeRow, ProbeSample, Quantity, Recorder, Run, SearchDescription, Severity,
+    Stamp, Subject, TrialRow, TrialState,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -258,6 +258,10 @@ pub fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
         histogram.record(value).unwrap();
     }
     histogram
+}
+
+pub fn times(values: impl IntoIterator<Item = u64>) -> EncodedTimes {
+    (&histogram(values)).into()
 }
 
 /// Where the rows of these nodes lie: three copies, asked by token at QUORUM.

@@ -406,9 +406,9 @@ impl Synthetic {
                             coordinator: coordinator.to_owned(),
                             outcome: outcome.to_owned(),
                             count: values.len() as u64,
-                            wait: histogram(values.iter().map(|_| wait)),
-                            service: histogram(values.iter().copied()),
-                            response: histogram(values.iter().map(|value| value + wait)),
+                            wait: times(values.iter().map(|_| wait)),
+                            service: times(values.iter().copied()),
+                            response: times(values.iter().map(|value| value + wait)),
                         },
                     )
                 };
@@ -436,7 +436,7 @@ impl Synthetic {
                 never_sent: 0,
                 never_sent_by_operation: Default::default(),
                 stale: 0,
-                lateness: histogram((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
+                lateness: times((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
                 stood_still_ns: if late { self.stood_still } else { 0 },
                 withheld: if phase == "baseline" { self.withheld } else { 0 },
                 looked_for: 10,

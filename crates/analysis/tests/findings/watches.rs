@@ -2,12 +2,13 @@
 
 use crate::scenario::{MS, SECOND, Scenario};
 use brownout_analysis::{WatchLag, findings};
-use brownout_record::{Histogram, LatencyRow};
+use brownout_record::{EncodedTimes, Histogram, LatencyRow};
 
 /// What the watch on a node saw of the puts of a second: so many, all after so long.
 fn saw(second: u64, node: &str, outcome: &str, count: u64, ms: u64) -> LatencyRow {
     let mut times = Histogram::new(3).unwrap();
     times.record_n(ms * MS, count).unwrap();
+    let times = EncodedTimes::from(&times);
     LatencyRow {
         starts_ns: second * SECOND,
         statement: "watch".to_owned(),

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, path::Path};
 
 use brownout_record::{
-    Arm, CpuRow, Description, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow, LoadDescription,
-    LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, TrialRow,
-    TrialState, WitnessRow,
+    Arm, CpuRow, Description, EncodedTimes, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow,
+    LoadDescription, LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run,
+    TrialRow, TrialState, WitnessRow,
 };
 
 use super::*;
@@ -81,6 +81,10 @@ fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram {
         histogram.record(value).unwrap();
     }
     histogram
+}
+
+fn times(values: impl IntoIterator<Item = u64>) -> EncodedTimes {
+    (&histogram(values)).into()
 }
 
 fn names(place: &Subject) -> (String, String) {
@@ -201,7 +205,7 @@ impl Scenario {
             sent += count * nodes.len() as u64;
             for node in &nodes {
                 let took = took(node);
-                let times = || histogram((0..count).map(|at| took + at % 100 * 1_000));
+                let times_of_all = || times((0..count).map(|at| took + at % 100 * 1_000));
                 recorder.latency(
                     1,
                     &LatencyRow {
@@ -210,9 +214,9 @@ impl Scenario {
                         coordinator: (*node).clone(),
                         outcome: "ok".to_owned(),
                         count,
-                        wait: histogram((0..count).map(|_| 10_000)),
-                        service: times(),
-                        response: times(),
+                        wait: times((0..count).map(|_| 10_000)),
+                        service: times_of_all(),
+                        response: times_of_all(),
                     },
                 )?;
             }
@@ -228,7 +232,7 @@ impl Scenario {
                 never_sent: 0,
                 never_sent_by_operation: Default::default(),
                 stale: 0,
-                lateness: histogram([10_000]),
+                lateness: times([10_000]),
                 stood_still_ns: 0,
                 withheld: 0,
                 looked_for: 0,

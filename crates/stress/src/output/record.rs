@@ -281,7 +281,7 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
             .map(|counts| (counts.operation.clone(), counts.never_sent))
             .collect(),
         stale: bucket.stale,
-        lateness: bucket.lateness.clone(),
+        lateness: (&bucket.lateness).into(),
         stood_still_ns: bucket.stood_still_ns,
         withheld: bucket.withheld,
         looked_for: bucket.looked_for,
@@ -302,9 +302,9 @@ fn latency(starts_ns: u64, series: &Series) -> LatencyRow {
             ended => ended.name().to_owned(),
         },
         count: series.count,
-        wait: series.wait.clone(),
-        service: series.service.clone(),
-        response: series.response.clone(),
+        wait: (&series.wait).into(),
+        service: (&series.service).into(),
+        response: (&series.response).into(),
     }
 }
 
