@@ -16,12 +16,14 @@ fn faults(scenario: &Scenario) -> Vec<FaultFindings> {
     found.trials.into_iter().next().unwrap().faults
 }
 
-fn all_proven(what: &str, scenario: &Scenario) {
-    for fault in faults(scenario) {
+fn all_proven(what: &str, scenario: &Scenario) -> Vec<FaultFindings> {
+    let faults = faults(scenario);
+    for fault in &faults {
         assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]), "{what}: {}", fault.text);
         let hit: Vec<_> = fault.rows.iter().filter(|row| row.hit).collect();
         assert!(!hit.is_empty() && hit.iter().all(|row| row.measured.is_some()), "{what}: {hit:?}");
     }
+    faults
 }
 
 fn refuted(what: &str, scenario: &Scenario) -> String {
@@ -92,8 +94,7 @@ fn the_table_has_every_quantity() {
 fn what_is_there_is_proven_and_spared_places_with_it() {
     for (quantity, made) in kinds() {
         let scenario = Scenario::of(vec![made]);
-        all_proven(quantity.name(), &scenario);
-        let fault = &faults(&scenario)[0];
+        let fault = &all_proven(quantity.name(), &scenario)[0];
         assert_eq!(fault.rows.len(), scenario.places(quantity).len(), "{quantity}");
         let hit = &fault.rows[0];
         assert!((hit.measured.unwrap() - hit.expected).abs() <= hit.allowed, "{hit:?}");
@@ -187,8 +188,7 @@ fn the_packets_of_a_link_that_flaps_quickly_are_counted() {
     let flaps: Vec<(u32, f64, f64)> = (0..6).map(|at| (0, 4.0 * f64::from(at), 4.0 * f64::from(at) + 2.0)).collect();
     let flaky = Made::new(Quantity::Loss, one(Quantity::Loss), 0.05, 0.005).during(&flaps);
     let flapping = Scenario { seconds: [20, 30, 20], ..Scenario::of(vec![flaky]) };
-    all_proven("a flaky flap", &flapping);
-    let hit = faults(&flapping)[0].rows[0].clone();
+    let hit = all_proven("a flaky flap", &flapping)[0].rows[0].clone();
     assert!(hit.sources.iter().any(|source| source.source == "counters" && source.tells), "{hit:?}");
     let mut nothing = flapping;
     nothing.faults[0].does = Does::Nothing;
