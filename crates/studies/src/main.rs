@@ -11,6 +11,7 @@ use brownout_statistics::{Outcome, median};
 use brownout_studies::{
     StudyError,
     beside::beside,
+    overhead::{Overheads, overheads},
     pairs::{self, Judged},
     reduce,
     reuse::{Reused, differing, reuse},
@@ -53,14 +54,14 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY", requires = "print")]
         findings: Option<PathBuf>,
     },
-    /// Judge A/A pairs of a run's trials without a fault; exit with 1 if more than one of 20 is called different, or later trials on
-    /// a stand differ from the first, with 3 if there are too few trials.
+    /// Judge A/A pairs of a run's trials without a fault; exit with 1 if more than one of 20 designs of three blocks is called
+    /// different in goodput, or later trials on a stand differ from the first, with 3 if there are too few trials.
     NoiseFloor {
         /// The run: its directory or its run.db.
         run: PathBuf,
     },
-    /// Compare the danger zone that a search has found with that of a grid; exit with 1 if they have nothing in common or the search
-    /// took more than a third of the grid's trials, with 3 if one of them does not tell.
+    /// Compare the danger zone that a search has found with that of a grid; exit with 1 if they have nothing in common, the search's
+    /// is wider by more than a step of the grid, or it took more than a third of the grid's trials, with 3 if one of them does not tell.
     Beside {
         /// The search: its directory or its run.db.
         search: PathBuf,
@@ -148,6 +149,19 @@ fn noise_floor(path: &Path) -> Result<u8, StudyError> {
         }
     }
     let biased = told_of_reuse(&findings);
+    let Overheads { fresh, reused } = overheads(&findings);
+    for (what, mut took) in [("the first on its stand", fresh), ("on a stand that has served before", reused)] {
+        took.sort_unstable();
+        if let Some(longest) = took.last() {
+            let middle = median(&took.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+            println!(
+                "beyond its own phases a trial that is {what} took {} (median of {}; {} at most)",
+                format_ns(middle),
+                took.len(),
+                format_ns(*longest as f64)
+            );
+        }
+    }
     if let Some(cell) = findings.cells.first() {
         println!("beside them, the fault of the same run: {}", cell.sentence);
     }
@@ -179,29 +193,25 @@ fn told_of_reuse(findings: &Findings) -> bool {
     !differing.is_empty()
 }
 
+/// Says whether the criterion is met; the other counts stand beside it.
 fn told(judged: &[Judged]) -> u8 {
-    let by_chance = pairs::at_least(pairs::MOST_DIFFERENT + 1, pairs::PAIRS, pairs::ALPHA) * 100.0;
-    if judged.iter().any(|one| !one.is_complete()) {
+    let (most, of) = (pairs::MOST_DIFFERENT, pairs::PAIRS);
+    let Some(counted) = judged.iter().find(|one| one.is_criterion()).filter(|one| one.is_complete()) else {
         println!(
-            "There are too few valid trials for {} pairs: nothing follows. Run what is missing: brownout run --resume RUN; if \
-             nothing is, more: brownout extend RUN --trials +1",
-            pairs::PAIRS
+            "There are too few valid trials for {of} pairs: nothing follows. Run what is missing: brownout run --resume RUN; if \
+             nothing is, more: brownout extend RUN --trials +1"
         );
         return 3;
-    }
-    let (most, of) = (pairs::MOST_DIFFERENT, pairs::PAIRS);
-    let missed: Vec<String> = judged
-        .iter()
-        .filter(|one| one.different() > most)
-        .map(|one| format!("{} with {} blocks: {}", one.figure, one.blocks, one.different()))
-        .collect();
-    if missed.is_empty() {
-        println!("At most {most} of {of} is called different in every row: met.");
+    };
+    let (figure, blocks, different) = (counted.figure, counted.blocks, counted.different());
+    let promise = format!("At most {most} of {of} designs of {blocks} blocks is called different in {figure}");
+    if different <= most {
+        println!("{promise}: met ({different}).");
         return 0;
     }
+    let by_chance = pairs::at_least(most + 1, of, pairs::ALPHA) * 100.0;
     println!(
-        "More than {most} of {of} are called different: {}. A rule that errs in exactly 5% does so in {by_chance:.0}% of such counts.",
-        missed.join("; ")
+        "{promise}: not met ({different}). A rule that errs in exactly 5% does so in {by_chance:.0}% of such counts."
     );
     1
 }
@@ -218,18 +228,20 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
         return Ok(3);
     };
     println!("Where the loss of throughput passes a threshold, by a search and by the grid beside it");
-    println!("  loss  by the search           by the grid             in common");
+    println!("  loss  by the search           by the grid             in common     as narrow");
     for found in &both.crossings {
-        let agree = match found.agree() {
+        let word = |is: Option<bool>| match is {
             Some(true) => "yes",
             Some(false) => "no",
             None => "undetermined",
         };
         let loss = Share::new(found.search.loss).map_or_else(String::new, |loss| loss.to_string());
         println!(
-            "  {loss:<4}  {:<22}  {:<22}  {agree}",
+            "  {loss:<4}  {:<22}  {:<22}  {:<12}  {}",
             told_of_crossing(&found.search),
-            told_of_crossing(&found.grid)
+            told_of_crossing(&found.grid),
+            word(found.agree()),
+            word(found.is_narrow(both.place))
         );
     }
     let (of_search, of_grid) = (both.search, both.grid);
@@ -241,7 +253,8 @@ fn search_beside_grid(search: &Path, grid: &Path) -> Result<u8, StudyError> {
         of_search.without,
         of_grid.without
     );
-    let promise = "The search finds the grid's severities with at most a third of its trials with a fault";
+    let promise =
+        "The search finds the grid's severities, as narrowly, with at most a third of its trials with a fault";
     match both.is_met() {
         Some(true) => println!("{promise}: met."),
         Some(false) => println!("{promise}: not met."),

@@ -257,6 +257,13 @@ pub struct Effect {
     pub blocks: u32,
 }
 
+impl Cell {
+    /// What its faults did to a figure; none if nobody judged that.
+    pub fn effect(&self, figure: &str) -> Option<&Effect> {
+        self.effects.iter().find(|effect| effect.figure == figure)
+    }
+}
+
 /// What arithmetic alone says of a cell, means over its trials.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -19,8 +19,7 @@ const LEAST_WITHOUT: usize = 3;
 /// a grid. None if more than one thing varies, or something that is no severity.
 pub fn zone(findings: &Findings) -> Option<Zone> {
     let [factor] = findings.design.factors.as_slice() else { return None };
-    let severities: Vec<f64> =
-        findings.cells.iter().map(|cell| severity(cell.levels.first()?)).collect::<Option<_>>()?;
+    let severities = severities(findings)?;
     let valid = || findings.trials.iter().filter(|trial| trial.validity == Validity::Valid);
     let value = |trial: &TrialFindings| trial.effect.delivered_log_ratio;
     let without: Vec<f64> = valid().filter(|trial| trial.arm == Arm::None).filter_map(value).collect();
@@ -49,6 +48,11 @@ pub fn zone(findings: &Findings) -> Option<Zone> {
         }
     };
     Some(Zone { factor: factor.name.clone(), crossings: LOSSES.iter().enumerate().map(crossing).collect() })
+}
+
+/// Of each cell of a run in which one severity varies: delays in ns, or shares. None if one is neither.
+pub(crate) fn severities(findings: &Findings) -> Option<Vec<f64>> {
+    findings.cells.iter().map(|cell| severity(cell.levels.first()?)).collect()
 }
 
 /// A delay in ns, or a share.

@@ -1,4 +1,5 @@
-//! A search beside a grid: they agree where their intervals have severities in common, and few trials are what a search is for.
+//! A search beside a grid: they agree where their intervals have severities in common and the search's is no wider, and few trials
+//! are what a search is for.
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
@@ -70,6 +71,15 @@ fn a_search_that_takes_as_many_trials_or_finds_another_place_is_not() {
     assert_eq!(many.is_met(), Some(false), "24 of 65: {many:?}");
     let elsewhere = compared(&made(vec![9.0, 13.0, 90.0, 110.0], 4, 100.0));
     assert_eq!(elsewhere.is_met(), Some(false), "{elsewhere:?}");
+}
+
+#[test]
+fn a_search_that_tells_no_more_than_the_whole_range_is_not_either() {
+    let wide = compared(&made(vec![1.0, 20.0, 27.0, 34.0], 4, OWN_MS));
+    assert_eq!(wide.crossings.iter().map(|found| found.agree()).collect::<Vec<_>>(), [Some(true); 2], "{wide:?}");
+    let narrow: Vec<_> = wide.crossings.iter().map(|found| found.is_narrow(wide.place)).collect();
+    assert_eq!((narrow, wide.is_met()), (vec![Some(false), Some(true)], Some(false)), "{wide:?}");
+    assert!((wide.place - 10_f64.powf(0.25)).abs() < 0.01, "{wide:?}");
 }
 
 #[test]

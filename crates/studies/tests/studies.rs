@@ -131,13 +131,13 @@ fn processors_are_told_by_operation_and_beside_native() {
     let text = table("virtual-network", "processors", &[stored("closed-r3-one", transports())]);
     let native = row(&text, &["closed-r3-one", "native"]);
     // 0.9 of two processors for 1,000, 1,100 and 900 operations a second: 1.81 ms in the mean.
-    assert_eq!(native[2..6], ["1,000", "50.0ms", "90%", "1.81ms"]);
+    assert_eq!(native[2..7], ["1,000", "50.0ms", "90%", "processors", "1.81ms"]);
     // Seven tenths of it are the nodes', and so on.
-    assert_eq!(native[6..], ["1.27ms", "181us", "90.6us", "–", "90.6us", "181us", "0%"]);
+    assert_eq!(native[7..], ["1.27ms", "181us", "90.6us", "–", "90.6us", "181us", "0%"]);
     let wireguard = row(&text, &["closed-r3-one", "WireGuard"]);
     // Its thread's are a fiftieth of 1.91 ms, the probes' three hundredths.
-    assert!(wireguard[9].starts_with("38.") && wireguard[10].starts_with("57."), "{wireguard:?}");
-    assert_eq!(wireguard[12], "+5.3%");
+    assert!(wireguard[10].starts_with("38.") && wireguard[11].starts_with("57."), "{wireguard:?}");
+    assert_eq!(wireguard[13], "+5.3%");
 }
 
 #[test]

@@ -92,9 +92,16 @@ fn study(directory: &Path, findings: &[Stored]) {
 }
 
 fn slow() -> Stored {
+    let effect = Effect {
+        figure: "delivered".to_owned(),
+        outcome: "worse".to_owned(),
+        change: Some(-0.77),
+        interval: Some((-0.79, -0.75)),
+        blocks: 3,
+    };
     let cells = vec![
         cell(&["n2", "2ms"], 64, (7_950.0, 8.05)),
-        cell(&["n2", "100ms"], 64, (1_850.0, 34.6)),
+        Cell { effects: vec![effect], ..cell(&["n2", "100ms"], 64, (1_850.0, 34.6)) },
         cell(&["n2 and n3", "100ms"], 64, (940.0, 68.1)),
     ];
     stored("slow", &["slow", "delay"], cells)
@@ -151,13 +158,13 @@ fn measured_throughput_stands_beside_the_published_one_with_both_ratios() {
     let (_directory, text) = made(&[slow()]);
     // 64 ÷ 34.6 ms, 1,850 ÷ 8,000, the prediction, and 64 ÷ (100 ms ÷ 3).
     assert_eq!(
-        row(&text, "one-slow-node", &["100ms"])[1..9],
-        ["1,870", "0.045", "3", "1,850", "1,850", "0.23", "0.20", "1,920"]
+        row(&text, "one-slow-node", &["100ms"])[1..10],
+        ["1,870", "0.045", "3", "1,850", "1,850", "0.23", "-79% … -75%", "0.20", "1,920"]
     );
     assert_eq!(row(&text, "one-slow-node", &["none"])[1..7], ["41,765", "1.0", "3", "7,900", "7,901", "0.99"]);
     // Two of three nodes: 64 ÷ (100 ms × 2 ÷ 3).
     let two = row(&text, "two-slow-nodes", &["100ms"]);
-    assert_eq!((two[1].as_str(), two[4].as_str(), two[8].as_str()), ("700", "940", "960"));
+    assert_eq!((two[1].as_str(), two[4].as_str(), two[9].as_str()), ("700", "940", "960"));
     let ours = row(&text, "ratios", &["measured, 64 threads", "100ms"]);
     assert_eq!(ours[2..], ["8.0ms", "12", "0.23", "0.19"]);
     assert_eq!(row(&text, "ratios", &["published, 64 threads", "20ms"])[3..], ["13", "0.21", "0.18"]);

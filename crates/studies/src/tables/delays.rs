@@ -3,9 +3,9 @@
 use super::NODES;
 use crate::{
     published::{ClosedLoops, SlowAndFlaky},
-    stored::{Cell, Phase, Stored},
+    stored::{Cell, Effect, Phase, Stored},
     table::Table,
-    words::{NONE, count, ms, or_none, p99, ratio, time},
+    words::{NONE, count, interval, ms, or_none, p99, ratio, time},
 };
 
 /// What a closed loop can do at most if that share of its operations waits for the delay, and nothing else takes any time.
@@ -76,13 +76,14 @@ pub fn slow(run: &Stored, level: usize, published: &ClosedLoops) -> Option<Strin
         "measured op/s",
         "threads ÷ mean latency",
         "of its baseline",
+        "against no fault",
         "predicted",
         "at most, by the delay alone",
         "mean",
         "p50",
         "p99",
     ]);
-    let mut row = |delay: &str, trials: u32, phases: &[Phase], predicted: Option<f64>| {
+    let mut row = |delay: &str, trials: u32, phases: &[Phase], against: Option<&Effect>, predicted: Option<f64>| {
         let theirs = published.rows.iter().find(|row| row.delay == delay);
         let fault = phase(phases, "fault");
         let seconds = delay.parse::<brownout_units::Delay>().map_or(0.0, |delay| delay.secs());
@@ -95,6 +96,7 @@ pub fn slow(run: &Stored, level: usize, published: &ClosedLoops) -> Option<Strin
             or_none(fault.map(Phase::throughput), count),
             or_none(fault.and_then(|fault| little(threads, fault)), count),
             or_none(kept(phases), ratio),
+            interval(against.and_then(|effect| effect.interval)),
             or_none(predicted, ratio),
             or_none(threads.and_then(|threads| at_most(f64::from(threads), share, seconds)), count),
             time(fault.and_then(|fault| fault.mean_ns)),
@@ -103,11 +105,12 @@ pub fn slow(run: &Stored, level: usize, published: &ClosedLoops) -> Option<Strin
         ]);
     };
     if let Some(without) = &run.without {
-        row("none", without.trials, &without.phases, None);
+        row("none", without.trials, &without.phases, None, None);
     }
     for cell in cells {
         let predicted = cell.predicted.as_ref().map(|predicted| 1.0 - predicted.least);
-        row(cell.levels.last()?, cell.trials, &cell.phases, predicted);
+        let against = cell.effect("delivered");
+        row(cell.levels.last()?, cell.trials, &cell.phases, against, predicted);
     }
     Some(table.text())
 }

@@ -45,7 +45,7 @@ pub fn tolerance(run: &Stored) -> String {
         "p99, baseline → fault",
     ]);
     for cell in &run.cells {
-        let effect = cell.effects.iter().find(|effect| effect.figure == "goodput");
+        let effect = cell.effect("goodput");
         let predicted = cell.predicted.as_ref();
         table.row([
             cell.levels.join(", "),
@@ -82,7 +82,7 @@ pub fn throughput(run: &Stored) -> String {
     ]);
     for cell in &run.cells {
         let (baseline, fault) = (phase(cell, "baseline"), phase(cell, "fault"));
-        let effect = cell.effects.iter().find(|effect| effect.figure == "delivered");
+        let effect = cell.effect("delivered");
         let little = fault.and_then(|fault| Some(f64::from(cell.threads?) / (fault.mean_ns? / 1e9)));
         let predicted = cell.predicted.as_ref();
         let (load, what) = cell.levels.split_first().map_or(("", &[][..]), |(load, what)| (load.as_str(), what));

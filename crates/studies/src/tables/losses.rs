@@ -20,6 +20,7 @@ pub fn lossy(run: &Stored, paper: &Paper) -> String {
         "measured op/s",
         "threads ÷ mean latency",
         "of its baseline",
+        "against no fault",
         "failed/s",
         "mean",
         "p50",
@@ -31,6 +32,7 @@ pub fn lossy(run: &Stored, paper: &Paper) -> String {
         let (baseline, fault) = (phase(cell, "baseline"), phase(cell, "fault"));
         let paper = paper.loss.iter().find(|one| one.severity == loss);
         let little = fault.and_then(|fault| Some(f64::from(cell.threads?) / (fault.mean_ns? / 1e9)));
+        let against = cell.effect("delivered");
         table.row([
             loss,
             cell.trials.to_string(),
@@ -38,6 +40,7 @@ pub fn lossy(run: &Stored, paper: &Paper) -> String {
             or_none(fault.map(Phase::throughput), count),
             or_none(little, count),
             or_none(fault.zip(baseline).map(|(fault, before)| fault.throughput() / before.throughput()), ratio),
+            interval(against.and_then(|effect| effect.interval)),
             or_none(fault.map(|fault| fault.failed), count),
             time(fault.and_then(|fault| fault.mean_ns)),
             time(fault.and_then(|fault| fault.p50_ns)),
@@ -133,7 +136,7 @@ pub fn tolerance(run: &Stored) -> String {
             (Some(baseline), Some(fault)) => format!("{} → {}", of(baseline), of(fault)),
             _ => NONE.to_owned(),
         };
-        let effect = cell.effects.iter().find(|effect| effect.figure == "goodput");
+        let effect = cell.effect("goodput");
         let predicted = cell.predicted.as_ref();
         table.row([
             cell.levels.last().cloned().unwrap_or_default(),

@@ -23,6 +23,9 @@ const COMPARED: [(&str, &str, Option<&str>); 8] = [
     ("TLS of nodes", "native", None),
 ];
 
+/// From this share on the processors are what a closed loop waits for.
+const PROCESSORS_BUSY: f64 = 0.9;
+
 /// How a load was paced, and so what is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
@@ -157,6 +160,7 @@ pub fn processors(findings: &BTreeMap<String, Stored>) -> Option<String> {
         "op/s",
         "mean response",
         "processors in use",
+        "limit",
         "CPU per operation",
         "nodes",
         "load",
@@ -185,6 +189,12 @@ pub fn processors(findings: &BTreeMap<String, Stored>) -> Option<String> {
                 count(used.throughput),
                 time(used.mean_ns),
                 percent(used.busy),
+                match of(name) {
+                    Some((Pace::Closed, _)) if used.busy >= PROCESSORS_BUSY => "processors",
+                    Some((Pace::Closed, _)) => "delays",
+                    _ => "the rate",
+                }
+                .to_owned(),
                 time(Some(used.per_operation)),
                 time(Some(used.nodes)),
                 time(Some(used.load)),
