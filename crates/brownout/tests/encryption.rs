@@ -19,13 +19,19 @@ objective: { p99: 5s }
 ";
 
 fn run(encryption: &str) -> Option<Value> {
+    run_on("{}", 2, encryption)
+}
+
+/// On this network, with so many copies of each row in each data centre.
+fn run_on(network: &str, replication: u32, encryption: &str) -> Option<Value> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("encryption.yaml");
     fs::write(&file, FILE).unwrap();
     let (_, _, findings) = undisturbed(|out| {
         let encryption = format!("--set=cluster.encryption={encryption}");
-        let out = out.to_str().unwrap();
-        brownout(&["run", file.to_str().unwrap(), "--json", "--out", out, "--set=attempts=1", &encryption])
+        let (network, copies) = (format!("--set=network={network}"), format!("--set=load.replication={replication}"));
+        let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+        brownout(&["run", file, "--json", "--out", out, "--set=attempts=1", &network, &copies, &encryption])
     })?;
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
     Some(findings)
@@ -64,6 +70,40 @@ fn the_same_look_sees_clear_text_on_every_link_of_a_cluster_that_does_not_encryp
     let seen = sightings(&found);
     assert_eq!(seen.iter().filter(|(encrypted, _)| *encrypted).count(), 2, "{seen:?}");
     assert!(seen.iter().all(|(encrypted, times)| *encrypted == (*times == 0)), "{seen:?}");
+}
+
+#[test]
+#[ignore = "encryption between some of the nodes, and nodes that take both: make test-long"]
+fn nodes_encrypt_to_those_in_other_racks_or_data_centres_and_may_take_clear_text_too() {
+    require_root();
+    let racks = "{sites: {here: {racks: {r1: [n1], r2: [n2]}}}}";
+    let centres = "{sites: {east: {hosts: [n1, load]}, west: {hosts: n2}}}";
+    for (network, copies, between) in [(racks, 2, "rack"), (centres, 1, "dc")] {
+        let Some(found) = run_on(network, copies, &format!("{{internode: {between}}}")) else { return };
+        let seen = sightings(&found);
+        // The two nodes to each other; clients speak in clear.
+        assert_eq!(seen.iter().filter(|(encrypted, _)| *encrypted).count(), 2, "{between}: {seen:?}");
+        assert!(seen.iter().all(|(encrypted, times)| *encrypted == (*times == 0)), "{between}: {seen:?}");
+        let encryption = &found["trials"][0]["encryption"];
+        assert_eq!(encryption["verdict"], "proven", "{between}: {encryption}");
+    }
+    let Some(found) = run("{internode: all, clients: true, optional: true}") else { return };
+    assert_eq!(sightings(&found), [(true, 0); 6], "whoever can encrypts");
+    assert_eq!(found["trials"][0]["encryption"]["verdict"], "proven");
+    // One without TLS is answered, too, unlike where encryption is not optional.
+    let place = Place::new();
+    let optional = "cluster.encryption={internode: none, clients: true, optional: true}";
+    place.up("both", &["--nodes", "1", "--set", optional, "--no-disk"]);
+    let status = place.json(&["status", "--json"]);
+    let hosts = status["hosts"].as_array().unwrap();
+    let address = hosts.iter().find(|host| host["name"] == "n1").unwrap()["address"].as_str().unwrap();
+    // Asks it for its options (a frame of version 4 of the protocol).
+    let asks = format!(
+        r"exec 3<>/dev/tcp/{address}/9042; printf '\x04\x00\x00\x00\x05\x00\x00\x00\x00' >&3; timeout 5 head -c 100 <&3 | tr -cd '[:print:]'"
+    );
+    let said = place.good(&["exec", "load", "--", "bash", "-c", &asks]);
+    assert!(said.contains("COMPRESSION"), "a client in clear is not answered: {said}");
+    place.good(&["destroy", "--name", "both"]);
 }
 
 #[test]

@@ -5,19 +5,28 @@
 mod common;
 
 use std::{
-    fs, io,
-    net::{Ipv4Addr, SocketAddr},
+    fs,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     path::{Path, PathBuf},
-    process::Output,
-    time::Duration,
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
+use brownout_clock::{
+    HostClock,
+    ntp::{PORT as NTP_PORT, Responder},
+};
 use brownout_cluster::{
     Access, Cluster, DatabaseKind, NodeDirectories, Paths, Place, Variables, cache,
     etcd::{self, Etcd, EtcdSpec, Wanted},
     external::External,
 };
-use common::{Machine, Running, both, brownout, cassandra::Cassandra, only_run, require_root, text, undisturbed};
+use common::{
+    Machine, Running, both, brownout, cassandra::Cassandra, certificates::certificates, only_run, require_root, text,
+    undisturbed,
+};
 use serde_json::Value;
 
 /// On a cluster of one node.
@@ -58,8 +67,8 @@ fn keyspaces(node: &Cassandra) -> Vec<String> {
     texts(node, "SELECT keyspace_name FROM system_schema.keyspaces")
 }
 
-/// What the findings say of the cluster, whichever it is.
-fn is_told_as_what_it_is(findings: &Value, database: &str, address: &SocketAddr) {
+/// What the findings say of the cluster, whichever it is, and of its node's clock, which is ahead by so much.
+fn is_told_as_what_it_is(findings: &Value, database: &str, address: &SocketAddr, ahead_ns: f64) {
     let cell = &findings["cells"][0];
     assert!(cell["database"].as_str().unwrap().starts_with(database), "{cell}");
     assert_eq!(cell["external"], true);
@@ -77,12 +86,12 @@ fn is_told_as_what_it_is(findings: &Value, database: &str, address: &SocketAddr)
     let baseline = trial["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == "baseline").unwrap();
     assert!(baseline["counts"]["ok"].as_u64().unwrap() >= 8 * 190, "{}", baseline["counts"]);
     assert_eq!(baseline["coordinators"][0]["name"], "n1");
-    // By whom it was asked, and what time it had: the same machine's.
+    // By whom it was asked, and what time it had.
     let clocks = trial["clocks"][0]["pairs"].as_array().unwrap();
     let pair = &clocks[0];
     assert!(clocks.len() == 1 && pair["host"] == "load" && pair["server"] == "n1", "{clocks:?}");
     let (offset, bound) = (pair["offset_ns"].as_f64().unwrap(), pair["bound_ns"].as_f64().unwrap());
-    assert!(offset.abs() <= bound && bound > 0.0, "{pair}");
+    assert!((offset - ahead_ns).abs() <= bound && bound > 0.0, "{pair}");
 }
 
 /// The page shows nothing of a lab.
@@ -119,7 +128,7 @@ fn a_cassandra_that_runs_already_is_measured_and_left_as_it_was_after_ctrl_c_too
     let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
-    is_told_as_what_it_is(&findings, "Cassandra 5.0.", &node.socket());
+    is_told_as_what_it_is(&findings, "Cassandra 5.0.", &node.socket(), 0.0);
     let told = &findings["trials"][0]["database"]["phases"][0]["by_node"][0];
     assert!(told["readings"].as_u64().unwrap() > 0, "its virtual tables were looked at: {told}");
     no_lab_is_made_up(out.path());
@@ -201,8 +210,20 @@ impl Place for Loopback {
     }
 }
 
+/// What an etcd answers to a question in JSON; keys and values are in base64.
+fn etcd_says(node: SocketAddr, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(node).unwrap();
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all((head + body).as_bytes()).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    said
+}
+
 #[test]
-fn an_etcd_that_runs_already_is_measured_and_keeps_the_keys_of_others() {
+fn an_etcd_that_runs_already_is_measured_and_keeps_the_keys_of_others_after_ctrl_c_too() {
     require_root();
     let address = Ipv4Addr::new(127, 0, 0, 63);
     let node: SocketAddr = (address, 2379).into();
@@ -216,15 +237,98 @@ fn an_etcd_that_runs_already_is_measured_and_keeps_the_keys_of_others() {
     let mut cluster = Cluster::start(Box::new(database), &[&place], &paths, &mut prepare).unwrap();
     cluster.wait_ready(Duration::from_secs(120), &|| false, &mut |line| eprintln!("waiting: {line}")).unwrap();
 
+    // "theirs" and "precious".
+    etcd_says(node, "/v3/kv/put", r#"{"key": "dGhlaXJz", "value": "cHJlY2lvdXM="}"#);
+    let has_theirs = || etcd_says(node, "/v3/kv/range", r#"{"key": "dGhlaXJz"}"#).contains("cHJlY2lvdXM=");
+    let external = External::new(DatabaseKind::Etcd, Access::default()).unwrap();
     let file = experiment(directory.path(), &format!("external: ['{node}'], etcd: '3'"), "");
+
+    let out = tempfile::tempdir().unwrap();
+    let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.path().to_str().unwrap()]);
+    running.wait_for_any(&["warm-up (flood)", "warm-up (settling)"]);
+    assert_eq!(external.holds(node, "brownout/"), Ok(true));
+    running.signal(libc::SIGINT);
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("nothing else of the cluster was changed"), "{seen}");
+    assert_eq!(external.holds(node, "brownout/"), Ok(false));
+    assert!(has_theirs());
+
     let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
-    is_told_as_what_it_is(&findings, "etcd 3.", &node);
+    is_told_as_what_it_is(&findings, "etcd 3.", &node, 0.0);
     no_lab_is_made_up(out.path());
-    let external = External::new(DatabaseKind::Etcd, Access::default()).unwrap();
     assert_eq!(external.holds(node, "brownout/"), Ok(false), "its keys are gone");
+    assert!(has_theirs());
     let versions = external.survey(&[("n1".to_owned(), node)], Duration::from_secs(5)).unwrap().versions;
     assert!(versions["n1"].starts_with("3."), "{versions:?}");
     assert_eq!(cluster.deaths().len(), 0, "it goes on");
+}
+
+/// How wrong a clock is.
+const AHEAD_NS: i64 = 700_000_000;
+
+/// A server by its program, with certificates; it ends with this.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "make test-long: TLS, with certificates of clients, and SNTP, as a cluster of one's own has them"]
+fn an_etcd_that_wants_certificates_is_measured_and_asked_for_its_time_and_lets_in_nobody_else() {
+    require_root();
+    let address = Ipv4Addr::new(127, 0, 0, 64);
+    let node: SocketAddr = (address, 2379).into();
+    let cache = cache::directory().unwrap();
+    let wanted = Wanted::Version("3".to_owned());
+    let installed = etcd::provide(&wanted, &cache, &|line| eprintln!("{line}"), &|| false).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    certificates(directory.path(), address);
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (clients, peers) = (format!("https://{node}"), format!("http://{address}:2380"));
+    let mut command = Command::new(installed.root().join("etcd"));
+    command.args(["--name", "alone", "--data-dir", &path("data")]);
+    command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+    command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+    command.args(["--initial-cluster", &format!("alone={peers}"), "--client-cert-auth"]);
+    command.args(["--cert-file", &path("node.pem"), "--key-file", &path("node.pem")]);
+    command.args(["--trusted-ca-file", &path("ours.pem")]);
+    let log = fs::File::create(path("log")).unwrap();
+    let _server = Served(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    let serves = || fs::read_to_string(path("log")).unwrap().contains("ready to serve client requests");
+    let begun = Instant::now();
+    while !serves() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", fs::read_to_string(path("log")).unwrap());
+        thread::sleep(Duration::from_millis(100));
+    }
+
+    // Its host answers for a clock that is wrong.
+    let clock = HostClock::create(directory.path().join("clock")).unwrap();
+    clock.shift(AHEAD_NS, 0).unwrap();
+    let socket = UdpSocket::bind((address, NTP_PORT)).unwrap();
+    let _answers = Responder::start(vec![(socket, clock)]).unwrap();
+
+    let access = |access: &str| format!("external: ['{node}'], etcd: '3', access: {{ {access} }}");
+    let (ours, theirs) = (path("ours.pem"), path("theirs.pem"));
+    let own = format!("certificate: {}, key: {}", path("client.pem"), path("client.pem"));
+    for refused in [format!("ca: {theirs}, {own}"), format!("ca: {ours}")] {
+        let file = experiment(directory.path(), &access(&refused), "");
+        let output = run(&file, directory.path(), &[]);
+        assert_eq!(output.status.code(), Some(4), "{refused}: {}", both(&output));
+        assert!(text(&output.stderr).contains("n1"), "{refused}: {}", both(&output));
+    }
+    let file = experiment(directory.path(), &access(&format!("ca: {ours}, {own}")), "");
+    let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    is_told_as_what_it_is(&findings, "etcd 3.", &node, AHEAD_NS as f64);
+    let told = &findings["trials"][0]["database"]["phases"][0]["by_node"][0];
+    assert!(told["readings"].as_u64().unwrap() > 0, "its metrics were looked at: {told}");
+    no_lab_is_made_up(out.path());
 }

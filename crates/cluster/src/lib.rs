@@ -33,6 +33,7 @@ pub mod java;
 mod jmx;
 mod kernel;
 mod kind;
+mod last_told;
 #[cfg(test)]
 mod lifecycle_tests;
 mod logs;

@@ -4,6 +4,7 @@
 
 pub mod byhand;
 pub mod cassandra;
+pub mod certificates;
 
 use std::{
     collections::BTreeSet,
@@ -270,6 +271,12 @@ pub fn catches(pid: u32, signal: i32) -> bool {
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     caught & (1 << (signal - 1)) != 0
+}
+
+/// Those of these processes whose command lines hold this.
+pub fn with_command_line(processes: &BTreeSet<(u32, u64)>, part: &str) -> Vec<u32> {
+    let holds = |pid: &u32| text(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).contains(part);
+    processes.iter().map(|(pid, _)| *pid).filter(holds).collect()
 }
 
 /// All processes below `root`, with their start times: a number may be used again, a pair is not.

@@ -3,31 +3,11 @@
 use std::{fs, net::Ipv4Addr, path::Path, process::Command};
 
 use brownout_cluster::java;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::{
-    common::cassandra::Cassandra,
+    common::{cassandra::Cassandra, certificates::certificates},
     ran::{ends, good},
 };
-
-/// An authority's certificate, and what it has signed, as files in PEM.
-fn certificates(directory: &Path, node: Ipv4Addr) {
-    let authority = |name: &str| {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, name);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(directory.join(format!("{name}.pem")), authority.pem()).unwrap();
-        authority
-    };
-    let ours = authority("ours");
-    authority("theirs");
-    for (file, name) in [("node", node.to_string()), ("client", "client".to_owned())] {
-        let key = KeyPair::generate().unwrap();
-        let signed = CertificateParams::new(vec![name]).unwrap().signed_by(&key, &ours).unwrap();
-        fs::write(directory.join(format!("{file}.pem")), key.serialize_pem() + &signed.pem()).unwrap();
-    }
-}
 
 /// The kinds of keys that Java's own tool makes. It writes those of elliptic curves in a way of its own.
 const KEYS: [(&str, &str); 3] = [("EC", "256"), ("EC", "384"), ("RSA", "2048")];

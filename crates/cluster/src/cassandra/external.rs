@@ -1,7 +1,7 @@
 //! Nodes of Cassandra that run already and are not ours: what they are asked as any client asks, by CQL alone.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     io,
     net::{IpAddr, SocketAddr},
     time::Duration,
@@ -15,16 +15,19 @@ use super::{
     heartbeat::{CLOCK, clock_of},
     manifest::hex,
 };
-use crate::database::{self, Answer, ClusterView, Heartbeat, Looker, Member, Question, Shown};
+use crate::{
+    database::{self, Answer, ClusterView, Heartbeat, Looker, Member, Question, Shown},
+    last_told::LastTold,
+};
 
 /// For each answer: such nodes may be far away.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// For a keyspace to be dropped: its tables are written to disk first.
 const DROP_WITHIN: Duration = Duration::from_secs(60);
 /// For what is looked at in every interval.
 const LOOK_WITHIN: Duration = Duration::from_millis(400);
 /// A node that stands still takes nothing: a full buffer must not hold us up.
-const WRITES_WITHIN: Duration = Duration::from_millis(50);
+pub(crate) const WRITES_WITHIN: Duration = Duration::from_millis(50);
 /// A server's error: it does not know what is asked for (section 9 of the protocol). Before 4.0 there are no virtual tables.
 const INVALID: u32 = 0x2200;
 /// Who logs in may not read it: nor may they when they log in again.
@@ -136,7 +139,7 @@ impl Entrance {
             names: names.collect(),
             asked: None,
             has_none: false,
-            last: HashMap::new(),
+            last: LastTold::default(),
         })
     }
 }
@@ -182,7 +185,7 @@ struct Tables {
     /// It has no such tables, or none for us.
     has_none: bool,
     /// What was last told.
-    last: HashMap<(&'static str, String), f64>,
+    last: LastTold,
 }
 
 impl Looker for Tables {
@@ -205,7 +208,7 @@ impl Looker for Tables {
         let shown = |name, subject, value| Shown { at_ns, error_ns, source: TABLES, name, subject, value };
         let mut all = vec![shown("reading", String::new(), took_ns as f64)];
         for (name, subject, value) in readings {
-            if is_news(&mut self.last, name, &subject, value) {
+            if self.last.is_news(name, &subject, value) {
                 all.push(shown(name, subject, value));
             }
         }
@@ -243,17 +246,6 @@ impl Tables {
     }
 }
 
-/// Whether a value is not what was last told. Nought goes without saying until there is more.
-fn is_news(last: &mut HashMap<(&'static str, String), f64>, name: &'static str, subject: &str, value: f64) -> bool {
-    let key = (name, subject.to_owned());
-    let told = last.get(&key).copied();
-    if told == Some(value) || (told.is_none() && value == 0.0) {
-        return false;
-    }
-    last.insert(key, value);
-    true
-}
-
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
@@ -284,12 +276,5 @@ mod tests {
         assert_eq!(address_of(&[10, 0, 0, 5]), Some("10.0.0.5".parse().unwrap()));
         assert_eq!(address_of(&[0; 16]), Some("::".parse().unwrap()));
         assert_eq!(address_of(&[1, 2]), None);
-    }
-
-    #[test]
-    fn only_what_changed_is_told_and_nought_only_after_something_else() {
-        let mut last = HashMap::new();
-        let mut told = |value| is_news(&mut last, "pending", "ReadStage", value);
-        assert_eq!([told(0.0), told(3.0), told(3.0), told(0.0), told(0.0)], [false, true, false, true, false]);
     }
 }

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     database::{Looker, Member, Shown},
     follow::Follower,
+    last_told::LastTold,
 };
 
 /// For each answer. A node that stands still answers none, and is asked again in the next interval.
@@ -77,7 +78,7 @@ pub(crate) struct Watcher {
     names: BTreeMap<u64, String>,
     log: Option<Log>,
     /// What was last told of each counter and gauge.
-    last: HashMap<(&'static str, String), f64>,
+    last: LastTold,
     leader: Option<(String, u64)>,
     /// The buckets of each histogram at the last look.
     buckets: HashMap<&'static str, Vec<(f64, f64)>>,
@@ -102,7 +103,7 @@ impl Watcher {
             client: None,
             names: BTreeMap::new(),
             log: log.map(follow),
-            last: HashMap::new(),
+            last: LastTold::with(&[CONNECTED]),
             leader: None,
             buckets: HashMap::new(),
         }
@@ -139,7 +140,7 @@ impl Watcher {
         ];
         told.extend(self.counted(&metrics).into_iter().map(|(name, subject, value)| (METRICS, name, subject, value)));
         for (source, name, subject, value) in told {
-            if changed(&mut self.last, name, &subject, value) {
+            if self.last.is_news(name, &subject, value) {
                 tell(source, name, subject, value);
             }
         }
@@ -226,17 +227,6 @@ fn name_of(names: &BTreeMap<u64, String>, id: u64) -> String {
     names.get(&id).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("{id:x}"))
 }
 
-/// Whether this is not what was last told. Nought goes without saying until there is more.
-fn changed(last: &mut HashMap<(&'static str, String), f64>, name: &'static str, subject: &str, value: f64) -> bool {
-    let key = (name, subject.to_owned());
-    let told = last.get(&key).copied();
-    if told == Some(value) || (told.is_none() && value == 0.0 && name != CONNECTED) {
-        return false;
-    }
-    last.insert(key, value);
-    true
-}
-
 /// When a line was logged that came into the file between two looks, and within which error: by its own stamp, where that
 /// can be; else somewhere in between.
 fn moment(stamp_ns: Option<u64>, resolution_ns: u64, since_ns: u64, now_ns: u64) -> (u64, u64) {
@@ -251,18 +241,6 @@ fn moment(stamp_ns: Option<u64>, resolution_ns: u64, since_ns: u64, now_ns: u64)
 #[cfg(test)]
 mod tests {
     use super::{super::http, *};
-
-    #[test]
-    fn only_what_changed_is_told_and_nought_only_after_something_else() {
-        let mut last = HashMap::new();
-        let mut told = |name, value| changed(&mut last, name, "n2", value);
-        assert!(!told("send-failures", 0.0));
-        assert!(told("send-failures", 3.0));
-        assert!(!told("send-failures", 3.0));
-        assert!(told("send-failures", 0.0), "a server that was started again counts from nought");
-        assert!(told(CONNECTED, 0.0));
-        assert!(!told(CONNECTED, 0.0));
-    }
 
     #[test]
     fn a_line_has_its_own_time_or_if_that_cannot_be_the_time_between_two_looks() {

@@ -9,7 +9,7 @@ use brownout_load::{Credentials, Tls};
 
 use crate::{
     ClusterError,
-    cassandra::external::{Entrance, Said},
+    cassandra::external::{Entrance, PATIENCE, Said, WRITES_WITHIN},
     database::{
         Access, ClusterView, Connection, Database, Heartbeat, Looker, Member, Program, Question, SystemSettings,
         version_words,
@@ -19,12 +19,8 @@ use crate::{
     stream::Stream,
 };
 
-/// For each answer: such nodes may be far away.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// For all keys of a load to be deleted.
 const CLEAR_WITHIN: Duration = Duration::from_secs(60);
-/// A node that stands still takes nothing: a full buffer must not hold us up.
-const WRITES_WITHIN: Duration = Duration::from_millis(50);
 
 /// A cluster that is not ours.
 pub struct External {

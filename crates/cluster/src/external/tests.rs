@@ -143,3 +143,11 @@ fn the_settings_that_a_node_tells_are_kept_but_for_secrets() {
     let kept = kept.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(entrance.settings(node), BTreeMap::from(kept));
 }
+
+/// What docs/adding-a-database.md says of the third implementation.
+#[test]
+fn a_database_takes_fewer_than_five_hundred_lines() {
+    let lines = |text: &str| text.split("#[cfg(test)]").next().map_or(0, |code| code.lines().count());
+    let all = lines(include_str!("mod.rs")) + lines(include_str!("../cassandra/external.rs"));
+    assert!((300..500).contains(&all), "{all}");
+}

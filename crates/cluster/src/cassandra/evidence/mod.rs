@@ -9,7 +9,7 @@ mod questions;
 mod system_log;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
     time::Duration,
 };
@@ -28,6 +28,7 @@ use crate::{
     database::{Looker, Member, Shown},
     follow::Follower,
     jmx::Client,
+    last_told::LastTold,
 };
 
 /// For each answer. A node that stands still answers none, and is asked again in the next interval.
@@ -57,7 +58,7 @@ pub(super) struct Watcher {
     looked_ns: u64,
     clock_is_right: bool,
     /// What was last told of each counter and gauge.
-    last: HashMap<(&'static str, String), f64>,
+    last: LastTold,
     /// What this look has shown so far.
     shown: Vec<Shown>,
 }
@@ -83,7 +84,7 @@ impl Watcher {
             pauses: Pauses::default(),
             looked_ns: monotonic_ns(),
             clock_is_right,
-            last: HashMap::new(),
+            last: LastTold::with(&ALWAYS_TOLD),
             shown: Vec::new(),
         }
     }
@@ -105,8 +106,8 @@ impl Watcher {
                 let took_ns = monotonic_ns() - asked_ns;
                 let at = (asked_ns + took_ns / 2, took_ns / 2);
                 self.tell(at, JMX, "reading", String::new(), took_ns as f64);
-                for reading in readings {
-                    if let Some(Reading { name, subject, value }) = changed(&mut self.last, reading) {
+                for Reading { name, subject, value } in readings {
+                    if self.last.is_news(name, &subject, value) {
                         self.tell(at, JMX, name, subject, value);
                     }
                 }
@@ -155,22 +156,11 @@ fn moment(stamp_ns: Option<u64>, since_ns: u64, now_ns: u64) -> (u64, u64) {
     }
 }
 
-/// A reading that is not what was last told. Nought goes without saying until there is more; a score of nought does not.
-fn changed(last: &mut HashMap<(&'static str, String), f64>, reading: Reading) -> Option<Reading> {
-    let key = (reading.name, reading.subject.clone());
-    let told = last.get(&key).copied();
-    if told == Some(reading.value) || (told.is_none() && reading.value == 0.0 && !ALWAYS_TOLD.contains(&reading.name)) {
-        return None;
-    }
-    last.insert(key, reading.value);
-    Some(reading)
-}
-
 /// Scores that were told and are there no more: the snitch forgets all from time to time, and who has none counts as one of 0.
-fn gone(last: &HashMap<(&'static str, String), f64>, readings: &[Reading]) -> Vec<Reading> {
+fn gone(last: &LastTold, readings: &[Reading]) -> Vec<Reading> {
     let is_there = |of: &str| readings.iter().any(|one| one.name == SCORE && one.subject == of);
-    let told = last.keys().filter(|(name, of)| *name == SCORE && !is_there(of));
-    told.map(|(name, of)| Reading { name, subject: of.clone(), value: 0.0 }).collect()
+    let told = last.subjects(SCORE).filter(|of| !is_there(of));
+    told.map(|of| Reading { name: SCORE, subject: of.to_owned(), value: 0.0 }).collect()
 }
 
 /// Of these, nought says something.
@@ -183,28 +173,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_is_told_and_nought_only_after_something_else() {
-        let mut last = HashMap::new();
-        let mut told = |name: &'static str, value: f64| {
-            changed(&mut last, Reading { name, subject: "n2".to_owned(), value }).map(|reading| reading.value)
-        };
-        assert_eq!(told("timeouts", 0.0), None);
-        assert_eq!(told("timeouts", 3.0), Some(3.0));
-        assert_eq!(told("timeouts", 3.0), None);
-        // A node that was started again counts from nought.
-        assert_eq!(told("timeouts", 0.0), Some(0.0));
-        assert_eq!(told("snitch-score", 0.0), Some(0.0));
-        assert_eq!(told("snitch-score", 0.0), None);
-    }
-
-    #[test]
     fn a_score_that_is_forgotten_is_told_as_nought_and_nothing_else_is() {
         let score = |of: &str, value| Reading { name: SCORE, subject: of.to_owned(), value };
-        let last = HashMap::from([
-            ((SCORE, "n1".to_owned()), 0.5),
-            ((SCORE, "n2".to_owned()), 1.0),
-            (("timeouts", "n2".to_owned()), 3.0),
-        ]);
+        let mut last = LastTold::default();
+        for (name, of, value) in [(SCORE, "n1", 0.5), (SCORE, "n2", 1.0), ("timeouts", "n2", 3.0)] {
+            assert!(last.is_news(name, of, value));
+        }
         assert_eq!(gone(&last, &[score("n1", 0.4)]), [score("n2", 0.0)]);
         assert_eq!(gone(&last, &[score("n1", 0.4), score("n2", 0.9)]), []);
     }
