@@ -429,6 +429,20 @@ fn files_and_runs_that_are_not_there_are_named() {
 }
 
 #[test]
+fn what_is_added_to_a_run_has_to_be_said_and_counted() {
+    for (arguments, said) in [
+        (&[][..], "--trials <+N>"),
+        (&["--attempts", "some"], "--attempts some: write how many are added, such as --attempts +5"),
+        (&["--trials", "+0", "--attempts", "+1"], "--trials +0: write how many are added"),
+        (&["--attempts", "+2"], "/nowhere"),
+    ] {
+        let output = brownout(&[&["extend", "/nowhere"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", both(&output));
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", both(&output));
+    }
+}
+
+#[test]
 fn what_misleads_is_said_loudly() {
     let file = experiment("slow-replica.yaml");
     for (set, says) in [

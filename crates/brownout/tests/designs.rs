@@ -12,8 +12,11 @@ use std::{
     sync::OnceLock,
 };
 
+use brownout_lab::More;
 use brownout_record::{Run, SessionRow, TrialRow, TrialState};
-use common::{Running, both, brownout, json, not_judged, only_run, require_root, text};
+use common::{
+    Running, both, brownout, descendants, json, kill, not_judged, only_run, require_root, text, with_command_line,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -235,6 +238,8 @@ fn a_trial_finds_nothing_of_the_trial_before() {
     // The nodes themselves have said that they hold no table and work on nothing: else there would be a new stand.
     assert!(lived.first.contains("dropping what the trial before wrote"), "{}", lived.first);
     assert!(!lived.first.contains("was not clean"), "{}", lived.first);
+    // The second had another load, and the cluster has met that, too, before anything was measured.
+    assert!(lived.first.matches("the flood was answered at").count() >= 2, "{}", lived.first);
     let mut reused = 0;
     for trial in lived.findings["trials"].as_array().unwrap() {
         let row = lived.trials.iter().find(|row| u64::from(row.trial) == trial["trial"].as_u64().unwrap());
@@ -270,7 +275,7 @@ fn one_trial_of_a_design_is_run_alone_with_its_own_seed() {
     let second = lived.trials.iter().find(|row| row.planned == 2).unwrap();
     assert_eq!((row.planned, row.trial, row.cell, row.block), (2, 1, second.cell, second.block));
     assert_eq!((row.seed, row.arm), (second.seed, second.arm));
-    let resumed = brownout_lab::resume(&alone, None, 0).unwrap();
+    let resumed = brownout_lab::resume(&alone, None, More::default()).unwrap();
     assert_eq!((resumed.only, resumed.missing), (Some(2), 1));
     let refused = brownout(&["extend", alone.to_str().unwrap(), "--trials", "+1"]);
     assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
@@ -295,12 +300,9 @@ fn a_run_that_is_being_made_is_not_resumed() {
 #[test]
 #[ignore = "a node needs a minute to be killed and to be back; what makes a stand unfit is tested without it: make test-long"]
 fn after_a_trial_whose_node_was_killed_the_next_one_has_a_stand_of_its_own() {
-    require_root();
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("killed.yaml");
     let killed = "\
-cluster: { nodes: 1, jit: c1 }
-load: { replication: 1, consistency: one, population: 1_000, rate: 100/s }
+cluster: { etcd: '3', nodes: 3 }
+load: { mix: { put: 1, range: 1 }, population: 500, rate: 100/s }
 phases: { warm-up: 16s, baseline: 5s, fault: 8s, recovery: 60s }
 faults:
   - kill: { host: n1 }
@@ -309,13 +311,66 @@ without-fault: 0
 attempts: 1
 objective: { p95: 1s }
 ";
-    fs::write(&file, killed).unwrap();
+    assert_eq!(stands_of_two(killed, &[], |_| ()), [(1, 1), (2, 2)]);
+}
+
+/// Runs an experiment until its second trial warms up, and returns the stands of both.
+fn stands_of_two(experiment: &str, more: &[&str], until_then: impl FnOnce(&mut Running)) -> Vec<(u32, u32)> {
+    require_root();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("two.yaml");
+    fs::write(&file, experiment).unwrap();
     let out = directory.path().join("runs");
-    let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    let mut arguments = vec![file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    arguments.extend(more);
+    let mut running = Running::start(&arguments);
+    until_then(&mut running);
     running.wait_for("trial 2/2  warm-up");
     running.signal(libc::SIGINT);
-    assert_eq!(running.finish().0, Some(130));
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(130), "{seen}");
     let rows = Run::open(&only_run(&out)).unwrap().trials().unwrap();
-    assert_eq!(rows.iter().map(|row| (row.planned, row.stand)).collect::<Vec<_>>(), [(1, 1), (2, 2)], "{rows:?}");
-    assert_eq!(rows[0].state, TrialState::Done);
+    assert_eq!(rows[0].state, TrialState::Done, "{rows:?}");
+    rows.iter().map(|row| (row.planned, row.stand)).collect()
+}
+
+#[test]
+#[ignore = "a node that answers nobody is waited for: make test-long"]
+fn a_stand_that_cannot_be_cleaned_is_replaced() {
+    let two = "\
+cluster: { nodes: 1, jit: c1 }
+load: { replication: 1, consistency: one, population: 1_000, rate: 100/s }
+phases: { warm-up: 16s, baseline: 5s }
+trials: 2
+attempts: 1
+objective: { p95: 1s }
+";
+    let mut nodes = Vec::new();
+    let stands = stands_of_two(two, &[], |running| {
+        running.wait_for("dropping what the trial before wrote");
+        nodes = with_command_line(&descendants(running.child.id()), "CassandraDaemon");
+        assert_eq!(nodes.len(), 1);
+        nodes.iter().for_each(|pid| kill(*pid, libc::SIGSTOP));
+        running.wait_for("a new cluster is started, as this one was not clean: ");
+    });
+    assert_eq!(stands, [(1, 1), (2, 2)]);
+    assert!(nodes.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "the node that stood still is gone");
+}
+
+#[test]
+#[ignore = "repeats a trial on another stand: make test-long"]
+fn a_stand_whose_trial_was_invalid_serves_no_other() {
+    let two = "\
+cluster: { etcd: '3', nodes: 3 }
+load: { mix: { put: 1, range: 1 }, population: 500, rate: 100/s }
+phases: { warm-up: 16s, baseline: 5s, fault: 8s, recovery: 5s }
+faults:
+  - slow: { host: n2, delay: 100ms }
+trials: 2
+without-fault: 0
+attempts: 1
+objective: { p95: 2s }
+";
+    let stands = stands_of_two(two, &["--sabotage"], |running| running.wait_for("trial 1 is invalid"));
+    assert_eq!(stands, [(1, 1), (2, 2)]);
 }

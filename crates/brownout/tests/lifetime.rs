@@ -12,21 +12,28 @@ use std::{
 
 use common::{
     Machine, ONE_NODE, Running, SHORT, assert_nothing_is_left, brownout, catches, descendants, experiment, json, kill,
-    network_namespaces, only_run, require_root, text,
+    network_namespaces, only_run, require_root, with_command_line,
 };
 use tempfile::TempDir;
 
-fn start(out: &Path) -> Running {
-    start_with(out, &[])
-}
+/// Nothing of it is judged.
+const PHASES: &str = "--set=phases={warm-up: 16s, baseline: 3s, fault: 8s, recovery: 6s}";
 
-fn start_with(out: &Path, more: &[&str]) -> Running {
+/// A short run on one node of Cassandra.
+fn start(out: &Path) -> Running {
     let file = experiment("slow-replica.yaml");
     let mut arguments = vec![file.to_str().unwrap(), "--out", out.to_str().unwrap()];
     arguments.extend(SHORT);
     arguments.extend(ONE_NODE);
-    // Nothing of it is judged.
-    arguments.push("--set=phases={warm-up: 16s, baseline: 3s, fault: 8s, recovery: 6s}");
+    arguments.push(PHASES);
+    Running::start(&arguments)
+}
+
+/// The same on etcd, which starts in a second: what a killed command leaves is the same.
+fn start_on_etcd(out: &Path, more: &[&str]) -> Running {
+    let file = experiment("etcd-slow-leader.yaml");
+    let mut arguments = vec![file.to_str().unwrap(), "--out", out.to_str().unwrap(), PHASES];
+    arguments.extend(["--set=cluster.nodes=1", "--set=load.population=2_000", "--set=trials=1", "--set=attempts=1"]);
     arguments.extend(more);
     Running::start(&arguments)
 }
@@ -51,7 +58,7 @@ fn sigkill_of_the_command_leaves_nothing_but_files_which_go_with_the_next_run() 
     let out = tempfile::tempdir().unwrap();
     for moment in MOMENTS {
         let before = runs(out.path());
-        let mut running = start(out.path());
+        let mut running = start_on_etcd(out.path(), &[]);
         running.wait_for(moment);
         assert_eq!(running.seen.contains("removed what a killed run had left"), !before.is_empty(), "{}", running.seen);
         for killed in &before {
@@ -71,13 +78,13 @@ fn sigkill_of_the_command_leaves_nothing_but_files_which_go_with_the_next_run() 
 fn what_a_killed_run_was_to_keep_stays() {
     require_root();
     let out = tempfile::tempdir().unwrap();
-    let mut killed = start_with(out.path(), &["--keep"]);
+    let mut killed = start_on_etcd(out.path(), &["--keep"]);
     killed.wait_for("warm-up (filling)");
     killed.signal(libc::SIGKILL);
     killed.child.wait().unwrap();
     let data = only_run(out.path()).join("scratch/stand-1/n1");
     assert!(data.is_dir());
-    let mut next = start(out.path());
+    let mut next = start_on_etcd(out.path(), &[]);
     next.wait_for(STARTING);
     assert!(data.is_dir(), "it is kept");
     assert!(!next.seen.contains("removed what a killed run had left"), "{}", next.seen);
@@ -198,11 +205,6 @@ fn what_times_out_is_in_the_live_view(line: &str) {
     let of_both = line.split_once("ok and timed out p50 ").unwrap_or_else(|| panic!("{line}")).1;
     let p99: brownout_units::Delay = of_both.split_once("p99 ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
     assert!(p99 >= brownout_units::Delay::from_secs(1), "{line}");
-}
-
-fn with_command_line(processes: &BTreeSet<(u32, u64)>, part: &str) -> Vec<u32> {
-    let holds = |pid: &u32| text(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).contains(part);
-    processes.iter().map(|(pid, _)| *pid).filter(holds).collect()
 }
 
 /// Starts it, kills some of its processes in the middle of the fault, and looks at what is left: the run's directory and

@@ -57,4 +57,4 @@ pub use ground::{Interrupts, catch_interrupts};
 pub use launch::{Ended, RunOptions, inside, launch};
 pub use plan::Plan;
 pub use request::INSIDE;
-pub use resume::{Resumed, resume};
+pub use resume::{More, Resumed, resume};

@@ -162,7 +162,8 @@ impl PhaseRunner<'_> {
 
     /// Fills the table, floods, settles; returns the end and why.
     ///
-    /// A cluster that is warm is flooded only to learn what it carries, if that is asked for and not known.
+    /// A cluster that is warm is flooded only with a load that it has not served in a valid trial yet, since its code may be
+    /// another; briefly, unless what it carries is asked for.
     fn warm_up(
         &mut self,
         starts: u64,
@@ -175,21 +176,18 @@ impl PhaseRunner<'_> {
         } else {
             self.populate(limit, phase)?;
         }
-        let of_capacity = paces::is_of_capacity(self.plan);
         let (capacity, learned) = match self.warm {
             Some(Warm { capacity: Some(known) }) => (known, "of an earlier trial "),
-            Some(Warm { capacity: None }) if !of_capacity => (0.0, ""),
-            _ => {
-                let flood_until = starts + (phase.length.ns() as f64 * warmup::FLOOD_SHARE) as u64;
+            warm => {
+                let is_brief = warm.is_some() && !paces::is_of_capacity(self.plan);
+                let share = if is_brief { 0.0 } else { warmup::FLOOD_SHARE };
+                let flood_until = starts + (phase.length.ns() as f64 * share) as u64;
                 (*flooded.insert(self.flood(flood_until, limit)?), "")
             }
         };
         let (measured, words) = paces::measured(self.plan, capacity)?;
         paces::set(&self.engine, self.plan, measured)?;
-        let text = match capacity > 0.0 {
-            true => format!("the flood {learned}was answered at {capacity:.0}/s; the load from here on is {words}"),
-            false => format!("the cluster is warm from earlier trials; the load from here on is {words}"),
-        };
+        let text = format!("the flood {learned}was answered at {capacity:.0}/s; the load from here on is {words}");
         self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
         let mut settling = match self.warm {

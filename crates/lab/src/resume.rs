@@ -45,11 +45,20 @@ const MEMORY_OF_A_BOOT: u64 = 50;
 /// So many differences of files are told.
 const TOLD: usize = 6;
 
-/// Reads what a run was asked; `blocks` more are added to its design.
+/// What is added to a design.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct More {
+    /// Blocks.
+    pub blocks: u32,
+    /// Attempts at each trial of which none is valid.
+    pub attempts: u32,
+}
+
+/// Reads what a run was asked, and adds to it.
 ///
 /// # Errors
 /// The run cannot be read, this machine is another one, or `file` asks something else.
-pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, LabError> {
+pub fn resume(path: &Path, file: Option<&Path>, more: More) -> Result<Resumed, LabError> {
     let run = Run::open(path)?;
     let made_in = run.document("experiment path")?;
     let (Some(made_in), Some(text)) = (made_in, run.document("experiment")?) else {
@@ -79,19 +88,19 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     if let Some(before) = run.environment()? {
         refuse_another_machine(&before)?;
     }
-    if blocks > 0 && source.search()?.is_some() {
+    if more.blocks > 0 && source.search()?.is_some() {
         return Err(LabError::Resume("a search decides itself how many trials it takes; none can be added".to_owned()));
     }
     let described = run.design()?;
     let only = described.as_ref().and_then(|design| design.only);
     let labs = described.map(|design| design.labs);
     let sabotage = run.document(SABOTAGE)?.is_some();
-    if blocks > 0 {
-        if let Some(only) = only {
-            let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
-            return Err(LabError::Resume(why));
-        }
-        set = extended(&Design::new(&source)?, &set, blocks);
+    if let Some(only) = only.filter(|_| more.blocks > 0) {
+        let why = format!("it was asked for trial {only} of its design alone; blocks are added to whole designs");
+        return Err(LabError::Resume(why));
+    }
+    if more != More::default() {
+        set = extended(&Design::new(&source)?, &set, more);
         source = read(&set)?;
     }
     let design = Design::new(&source)?;
@@ -103,16 +112,21 @@ pub fn resume(path: &Path, file: Option<&Path>, blocks: u32) -> Result<Resumed, 
     Ok(Resumed { directory, design, source, set, only, sabotage, labs, missing })
 }
 
-/// What is to be set so that a design has more blocks, and those that it has stay as they are.
-fn extended(design: &Design, set: &[String], blocks: u32) -> Vec<String> {
+/// What is to be set so that a design has more, and what it has stays as it is.
+fn extended(design: &Design, set: &[String], more: More) -> Vec<String> {
     let mut set = set.to_vec();
     let mut put = |key: &str, value: u32| {
         set.retain(|assignment| assignment.split_once('=').is_none_or(|(set, _)| set.trim() != key));
         set.push(format!("{key}={value}"));
     };
-    put("trials", design.blocks + blocks);
-    // What it is by default depends on the number of blocks.
-    put("without-fault", design.without_fault);
+    if more.blocks > 0 {
+        put("trials", design.blocks + more.blocks);
+        // What it is by default depends on the number of blocks.
+        put("without-fault", design.without_fault);
+    }
+    if more.attempts > 0 {
+        put("attempts", design.attempts + more.attempts);
+    }
     set
 }
 
@@ -204,7 +218,7 @@ objective: { p95: 100ms }
     fn a_run_that_was_killed_before_anything_was_written_says_so_and_one_of_another_command_does_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.db");
-        let refused = || resume(directory.path(), None, 0).err().unwrap().to_string();
+        let refused = || resume(directory.path(), None, More::default()).err().unwrap().to_string();
         let mut recorder = Recorder::create(&path, 0, 0).unwrap();
         assert!(refused().contains("it was killed before it began"), "{}", refused());
         let cells = design(FILE, &[]).cell_rows(|_| String::new());
@@ -224,7 +238,7 @@ objective: { p95: 100ms }
             (vary.as_str(), set(&["without-fault=0"])),
         ] {
             let before = design(text, &set);
-            let after = extended(&before, &set, 2);
+            let after = extended(&before, &set, More { blocks: 2, attempts: 0 });
             let after = design(text, &after);
             let (few, many) = (Matrix::new(&before), Matrix::new(&after));
             let (few, many) = (few.trials(), many.trials());
@@ -235,6 +249,17 @@ objective: { p95: 100ms }
             let per_block = few.len() / before.blocks as usize;
             assert_eq!(many.len(), few.len() + 2 * per_block);
         }
+    }
+
+    #[test]
+    fn attempts_are_added_to_a_design_that_stays_as_it_is() {
+        let set = ["seed=7", "attempts=2"].map(str::to_owned);
+        let before = design(FILE, &set);
+        let after = design(FILE, &extended(&before, &set, More { blocks: 0, attempts: 3 }));
+        assert_eq!((before.attempts, after.attempts), (2, 5));
+        assert_eq!(Matrix::new(&after).trials(), Matrix::new(&before).trials());
+        let by_default = design(FILE, &extended(&design(FILE, &[]), &[], More { blocks: 1, attempts: 1 }));
+        assert_eq!((by_default.attempts, by_default.blocks), (4, 2));
     }
 
     #[test]
@@ -252,7 +277,7 @@ objective: { p95: 100ms }
                 })
                 .unwrap();
             recorder.finish().unwrap();
-            let resumed = resume(directory.path(), None, 0).unwrap();
+            let resumed = resume(directory.path(), None, More::default()).unwrap();
             assert_eq!((resumed.set, resumed.sabotage), (set.to_vec(), sabotaged));
             assert_eq!((resumed.design.blocks, resumed.missing), (3, 6));
         }

@@ -3,7 +3,8 @@
 //! Between two trials all of a stand is as after its start, but for what a running database cannot forget: its compiled code,
 //! and little else (docs/limitations.md, "Statistics"). The tables are dropped, the nodes are made to forget by which of them
 //! they were answered slowly, and they themselves have to say that they hold nothing of all that and work on nothing that was
-//! left. Where they do not, another stand is built.
+//! left. Where they do not, another stand is built. That its faults are gone a trial sees itself; one that does not is invalid,
+//! and its stand serves no other.
 
 use std::{
     collections::BTreeMap,
@@ -179,11 +180,16 @@ impl<'a> Stands<'a> {
         }
     }
 
-    /// The end: nothing stands any more, and what is to be told of that is told.
-    pub(crate) fn end(&mut self, progress: &mut dyn Progress) {
+    /// The one that stands serves no other trial: the last one showed what it should not, and may have left it there.
+    pub(crate) fn retire(&mut self) {
         if let Some(stand) = self.current.take() {
             self.remove(stand);
         }
+    }
+
+    /// The end: nothing stands any more, and what is to be told of that is told.
+    pub(crate) fn end(&mut self, progress: &mut dyn Progress) {
+        self.retire();
         self.told.drain(..).for_each(|told| progress.note(&told));
     }
 

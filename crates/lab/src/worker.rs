@@ -129,6 +129,9 @@ impl Worker<'_> {
         self.shared.took(planned, Duration::from_nanos(monotonic_ns() - began));
         let judged = judged_now(&self.request.provided.directory.join("run.db"), begun.number)?;
         if judged.validity != Validity::Valid {
+            if judged.validity == Validity::Invalid {
+                self.stands.retire();
+            }
             // A flood of a busy machine would set the rate of all that come after it here.
             self.stands.forget_capacity(begun.load);
             let again = if attempt < most { "; it is repeated" } else { "" };

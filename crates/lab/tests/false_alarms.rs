@@ -200,7 +200,7 @@ fn error(share: f64, of: u32) -> f64 {
 
 #[test]
 fn equal_things_are_called_different_in_one_of_twenty_designs_at_most_and_intervals_hold_the_truth() {
-    const DESIGNS: usize = 300;
+    const DESIGNS: usize = 200;
     let mut random = Random::new(12);
     let mut beyond = Vec::new();
     for (name, noise) in MODELS {
@@ -234,7 +234,7 @@ fn equal_things_are_called_different_in_one_of_twenty_designs_at_most_and_interv
 
 #[test]
 fn what_is_there_is_found_and_its_interval_holds_it() {
-    const DESIGNS: usize = 250;
+    const DESIGNS: usize = 200;
     let mut random = Random::new(13);
     // Noise, cells, blocks, trials without a fault, effect, found in at least this share.
     for (model, cells, blocks, without, effect, least) in [
@@ -266,7 +266,7 @@ fn what_is_there_is_found_and_its_interval_holds_it() {
 /// there is found.
 #[test]
 fn levels_of_a_factor_that_differ_by_themselves_are_called_different_in_one_of_twenty_designs_at_most() {
-    const DESIGNS: usize = 300;
+    const DESIGNS: usize = 200;
     let mut random = Random::new(14);
     let quorum = |row: &CellRow| if row.levels[1] == "quorum" { 0.05 } else { 0.0 };
     for (name, noise) in MODELS {

@@ -1,17 +1,23 @@
 use std::path::PathBuf;
 
+use brownout_lab::More;
+
 use crate::{
     commands::run::{go, resumed},
     output::{self, WRONG},
 };
 
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("more").required(true).multiple(true).args(["trials", "attempts"]))]
 pub struct Arguments {
     /// The run: its directory or its run.db.
     run: PathBuf,
     /// Blocks that are added to its design: each is one trial more of each cell, and as many without a fault as before.
     #[arg(long, value_name = "+N", allow_hyphen_values = true)]
-    trials: String,
+    trials: Option<String>,
+    /// So often more each trial is tried of which no attempt was valid, when the machine has become quiet.
+    #[arg(long, value_name = "+N", allow_hyphen_values = true)]
+    attempts: Option<String>,
     /// Print the findings as one JSON object on stdout (docs/json.md); progress goes to stderr.
     #[arg(long)]
     json: bool,
@@ -19,14 +25,16 @@ pub struct Arguments {
 
 /// Exits as `run` does.
 pub fn extend(arguments: &Arguments) -> u8 {
-    let blocks = arguments.trials.trim_start_matches('+').parse().ok().filter(|blocks| (1..=10_000).contains(blocks));
-    let Some(blocks) = blocks else {
-        output::fail(format!("--trials {}: write how many are added, such as --trials +5", arguments.trials));
-        return WRONG;
+    let (blocks, attempts) = match (added("trials", &arguments.trials), added("attempts", &arguments.attempts)) {
+        (Ok(blocks), Ok(attempts)) => (blocks, attempts),
+        (Err(why), _) | (_, Err(why)) => {
+            output::fail(why);
+            return WRONG;
+        }
     };
-    match resumed(&arguments.run, None, blocks) {
+    match resumed(&arguments.run, None, More { blocks, attempts }) {
         Ok(asked) => {
-            if asked.has_nothing_to_compare_with() {
+            if blocks > 0 && asked.has_nothing_to_compare_with() {
                 eprintln!(
                     "note: this design has no trials without a fault, and trials that are added have none either: nothing is \
                      judged. For a verdict begin a new run with trials: 2 or more"
@@ -36,4 +44,11 @@ pub fn extend(arguments: &Arguments) -> u8 {
         }
         Err(code) => code,
     }
+}
+
+/// How many are added; none, if nobody asks for it.
+fn added(name: &str, asked: &Option<String>) -> Result<u32, String> {
+    let Some(asked) = asked else { return Ok(0) };
+    let count = asked.trim_start_matches('+').parse().ok().filter(|count| (1..=10_000).contains(count));
+    count.ok_or_else(|| format!("--{name} {asked}: write how many are added, such as --{name} +5"))
 }

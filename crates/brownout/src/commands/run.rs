@@ -5,7 +5,7 @@ use std::{
 };
 
 use brownout_analysis::Validity;
-use brownout_lab::{Design, Ended, LabError, Resumed, RunOptions, experiment::Source, planner::Planner};
+use brownout_lab::{Design, Ended, LabError, More, Resumed, RunOptions, experiment::Source, planner::Planner};
 
 use crate::{
     load::{RUNS, load},
@@ -43,7 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> u8 {
     let asked = match (&arguments.resume, &arguments.file) {
-        (Some(run), file) => resumed(run, file.as_deref(), 0),
+        (Some(run), file) => resumed(run, file.as_deref(), More::default()),
         (None, Some(file)) => load(file, &arguments.set).map(|(source, design)| Asked {
             source,
             design,
@@ -94,9 +94,9 @@ impl Asked {
     }
 }
 
-/// What a run that goes on is asked; `blocks` more are added. The error is already told.
-pub fn resumed(run: &Path, file: Option<&Path>, blocks: u32) -> Result<Asked, u8> {
-    let resumed = brownout_lab::resume(run, file, blocks).map_err(|error| {
+/// What a run that goes on is asked, and what is added to that. The error is already told.
+pub fn resumed(run: &Path, file: Option<&Path>, more: More) -> Result<Asked, u8> {
+    let resumed = brownout_lab::resume(run, file, more).map_err(|error| {
         output::fail(&error);
         match error {
             LabError::Record(_) => WRONG,
@@ -121,7 +121,8 @@ pub fn go(asked: Asked, json: bool) -> u8 {
     let Asked { source, design, mut options, is_complete } = asked;
     if let Some(directory) = options.resumes.as_ref().filter(|_| is_complete) {
         eprintln!(
-            "nothing is missing of this run: each of its trials is valid, or was tried as often as its design says"
+            "nothing is missing of this run: each of its trials is valid, or was tried as often as its design says; brownout \
+             extend RUN --attempts +3 tries those again that are not valid"
         );
         return show(json, directory, None);
     }
