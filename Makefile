@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo demos test test-long lint unit bench require-bench require-etcd require-overlays build clean help
+.PHONY: demo demos test test-long lint format unit bench require-bench require-etcd require-overlays build clean help
 .PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
 	study-search-against-grid study-killed-twice study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
 	study-virtual-network study-topologies-and-clocks study-topologies-and-clocks-latencies study-topologies-and-clocks-clocks
@@ -17,13 +17,13 @@ help:
 	@echo "make bench   programs that measure us beside others; they print ratios"
 	@echo "make build   target/release/brownout"
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
-	@echo "make study-slow-and-flaky-long, -zones  the same at length (hours): makes studies/slow-and-flaky anew"
+	@echo "make study-slow-and-flaky-long, -zones  the same at length (105 and 140 minutes): makes studies/slow-and-flaky anew"
 	@echo "make study-slow-and-flaky-etcd-quick  the same on etcd, leader and follower, in brief (about four minutes)"
-	@echo "make study-slow-and-flaky-etcd, -etcd-zones  the same at length (100 and 130 minutes)"
+	@echo "make study-slow-and-flaky-etcd, -etcd-zones  the same at length (90 and 130 minutes)"
 	@echo "make study-virtual-network  overlays and encryption beside published figures, in brief (about seven minutes)"
 	@echo "make study-virtual-network-closed-r1, -closed-r3-one, -closed-r3-quorum, -open-r1, …  the same at length (140 minutes each)"
 	@echo "make study-topologies-and-clocks  three topologies, their clocks, writes lost to them, in brief (about seven minutes)"
-	@echo "make study-topologies-and-clocks-latencies, -clocks  the same at length (100 and 90 minutes)"
+	@echo "make study-topologies-and-clocks-latencies, -clocks  the same at length (90 minutes each)"
 	@echo "make study-noise-floor     20 pairs of equal trials on real Cassandra: how many are called different? (about 85 minutes)"
 	@echo "make study-search-against-grid  does a search find what a grid of thrice as many trials does? (about 75 minutes)"
 	@echo "make study-killed-twice    a design of 80 trials, and the same killed twice: are the verdicts the same? (about 95 minutes)"
@@ -42,7 +42,7 @@ build:
 
 test:
 	@scripts/require test
-	$(MAKE) lint
+	$(MAKE) format
 	$(MAKE) unit
 
 unit:
@@ -52,9 +52,11 @@ test-long:
 	@scripts/require test
 	scripts/tests --ignored
 
-lint:
-	$(CARGO) fmt --all --check
+lint: format
 	$(CARGO) clippy --profile tested --locked --workspace --all-targets -- --deny warnings
+
+format:
+	$(CARGO) fmt --all --check
 	scripts/licences
 
 require-bench:

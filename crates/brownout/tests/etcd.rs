@@ -11,8 +11,10 @@ use brownout_record::{Run, TrialState};
 use common::{
     both, brownout, byhand::Place, delay_row, experiment, json, only_run, require_root, senders, text, undisturbed,
 };
+use serde_json::Value;
+use tempfile::TempDir;
 
-/// All that etcd's load has, two trials on one stand; whoever leads is slow, which every other way has to be spared of.
+/// All that etcd's load has; whoever leads is slow, which every other way has to be spared of.
 const FILE: &str = "\
 question: Does a run on etcd hold together, on WireGuard?
 network: { overlay: wireguard }
@@ -27,24 +29,43 @@ phases: { warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }
 faults:
   - slow: { host: leader, delay: 40ms }
 trials: 1
-without-fault: 1
+without-fault: 0
 attempts: 3
 objective: { p95: 1s }
 ";
+
+/// Runs it, with `more` words, until it is valid; none, and it is told, if the machine spoils every try.
+fn run(more: &[&str]) -> Option<(TempDir, Value)> {
+    let (directory, output, findings) = undisturbed(|out| {
+        let file = out.join("etcd.yaml");
+        fs::write(&file, FILE).unwrap();
+        let runs = out.join("runs");
+        let arguments = ["run", file.to_str().unwrap(), "--json", "--out", runs.to_str().unwrap()];
+        brownout(&[&arguments[..], more].concat())
+    })?;
+    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
+    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    Some((directory, findings))
+}
+
+#[test]
+#[ignore = "designs.rs has several trials on one stand of Cassandra: make test-long"]
+fn what_a_trial_has_put_is_gone_before_the_next_on_the_same_stand() {
+    require_root();
+    let Some((directory, _)) = run(&["--set=without-fault=1"]) else { return };
+    let run = Run::open(&only_run(&directory.path().join("runs"))).unwrap();
+    let done: Vec<_> = run.trials().unwrap().into_iter().filter(|row| row.state == TrialState::Done).collect();
+    // The members themselves have said so: else the next had another stand. So it has if the first was spoiled.
+    let stands: BTreeSet<u32> = done.iter().map(|row| row.stand).collect();
+    assert!(done.len() >= 2, "{done:?}");
+    assert!(stands.len() < done.len() || done.len() > 2, "each of two trials had a stand of its own: {done:?}");
+}
 
 #[test]
 fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hits_whoever_leads_below_and_above_wireguard()
  {
     require_root();
-    let Some((directory, output, findings)) = undisturbed(|out| {
-        let file = out.join("etcd.yaml");
-        fs::write(&file, FILE).unwrap();
-        brownout(&["run", file.to_str().unwrap(), "--json", "--out", out.join("runs").to_str().unwrap()])
-    }) else {
-        return;
-    };
-    assert_eq!(output.status.code(), Some(0), "{}", both(&output));
-    assert_eq!(findings["verdict"]["validity"], "valid", "{}", findings["verdict"]);
+    let Some((directory, findings)) = run(&[]) else { return };
     let run = Run::open(&only_run(&directory.path().join("runs"))).unwrap();
     let cells = run.cells().unwrap();
     let plan = &cells[0].description;
@@ -55,10 +76,7 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
     assert!(settings.contains("\"system\": \"etcd\"") && settings.contains("heartbeat-interval"), "{settings}");
 
     let done: Vec<_> = run.trials().unwrap().into_iter().filter(|row| row.state == TrialState::Done).collect();
-    assert!(done.len() >= 2, "{done:?}");
-    // What one trial wrote is deleted, and the members themselves have said so: the next has the same stand, unless the first was spoiled.
-    let stands: BTreeSet<u32> = done.iter().map(|row| row.stand).collect();
-    assert!(stands.len() < done.len() || done.len() > 2, "each of two trials had a stand of its own: {done:?}");
+    assert!(!done.is_empty(), "{done:?}");
     for row in &done {
         let window = 0..u64::MAX >> 1;
         let latencies = run.latencies(row.trial, window.clone()).unwrap();

@@ -50,6 +50,7 @@ fn run(home: &Path) -> Output {
 }
 
 #[test]
+#[ignore = "a lab by hand in a user namespace is tested without it, and what a run is, by root: make test-long"]
 fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
     require_root();
     let machine = common::Machine::now();

@@ -34,6 +34,7 @@ fn resident(pid: u32) -> Bytes {
     Bytes(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10)
 }
 
+/// One cluster for this and the largest value: starting it takes longer than that.
 #[test]
 fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_started_again() {
     let ground = Ground::new(3);
@@ -75,6 +76,8 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     assert!(settings.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
     assert!(settings.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
+    the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(&ground);
+
     let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
     // SAFETY: the process is ours and not yet reaped.
     unsafe { libc::kill(pids[1] as libc::pid_t, libc::SIGKILL) };
@@ -100,6 +103,24 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     assert!(!pids.iter().any(|&pid| exists(pid)), "a node outlived its cluster");
 }
 
+fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(ground: &Ground) {
+    let mut client = Client::connect(&ground.network.hosts()[0]);
+    for text in [
+        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+        "CREATE TABLE k.t (k text PRIMARY KEY, v blob)",
+    ] {
+        client.query(text, ONE, None).unwrap();
+    }
+    let mut insert = |key: &str, size: u64| {
+        let text = format!("INSERT INTO k.t (k, v) VALUES ('{key}', ?)");
+        client.query(&text, ONE, Some(&vec![7; size as usize])).map(drop)
+    };
+    let Bytes(largest) = largest_value();
+    assert_eq!(insert(&"k".repeat(65_000), largest), Ok(()));
+    let refused = insert("k", 4 << 20).unwrap_err();
+    assert!(refused.contains("oversized mutation"), "{refused}");
+}
+
 fn death_while_waiting(cluster: &mut Cluster) -> Death {
     match wait(cluster) {
         Err(ClusterError::NodeDied(death)) => death,
@@ -116,29 +137,6 @@ fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
     let death = death_while_waiting(&mut cluster);
     assert_eq!(death.node, "n1");
     assert!(death.log_tail.contains("9042"), "{}", death.log_tail);
-}
-
-#[test]
-fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused() {
-    let ground = Ground::new(1);
-    let mut cluster = start(&ground, &quick(), &ground.paths("largest"));
-    wait(&mut cluster).unwrap();
-    let host = &ground.network.hosts()[0];
-    let mut client = Client::connect(host);
-    for text in [
-        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        "CREATE TABLE k.t (k text PRIMARY KEY, v blob)",
-    ] {
-        client.query(text, ONE, None).unwrap();
-    }
-    let mut insert = |key: &str, size: u64| {
-        let text = format!("INSERT INTO k.t (k, v) VALUES ('{key}', ?)");
-        client.query(&text, ONE, Some(&vec![7; size as usize])).map(drop)
-    };
-    let Bytes(largest) = largest_value();
-    assert_eq!(insert(&"k".repeat(65_000), largest), Ok(()));
-    let refused = insert("k", 4 << 20).unwrap_err();
-    assert!(refused.contains("oversized mutation"), "{refused}");
 }
 
 #[test]

@@ -95,14 +95,25 @@ mod tests {
 
     #[test]
     fn the_corpus_and_what_is_near_it_is_read() {
+        corpus_and_what_is_near_it(50, 7);
+    }
+
+    #[test]
+    #[ignore = "more of the same: make test-long"]
+    fn the_corpus_and_more_that_is_near_it_is_read() {
+        corpus_and_what_is_near_it(500, 8);
+    }
+
+    /// Each file, and so many that differ from it in up to four places.
+    fn corpus_and_what_is_near_it(each: u32, seed: u64) {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/frames");
-        let mut random = Random::new(7);
+        let mut random = Random::new(seed);
         let mut count = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let seed = std::fs::read(entry.unwrap().path()).unwrap();
             super::frames(&seed);
             count += 1;
-            for _ in 0..300 {
+            for _ in 0..each {
                 let mut near = seed.clone();
                 for _ in 0..=random.below(4) {
                     let place = random.below(near.len() as u64) as usize;

@@ -7,6 +7,8 @@ mod common;
 #[path = "../../analysis/tests/scenario/mod.rs"]
 mod scenario;
 
+use std::sync::OnceLock;
+
 use brownout_analysis::findings;
 use brownout_record::{EvidenceRow, LoadPart, Quantity, SearchDescription, Subject};
 use brownout_report::{Style, cell, html, summary, svg};
@@ -128,10 +130,30 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
     ]
 }
 
+/// A run of each kind as it is shown.
+struct Shown {
+    kind: &'static str,
+    page: String,
+    summary: String,
+}
+
+/// Of all kinds, made once: that takes longer than to look at them.
+fn shown() -> &'static [Shown] {
+    static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
+    SHOWN.get_or_init(|| {
+        let of = |(kind, synthetic): (&'static str, Synthetic)| {
+            let directory = tempfile::tempdir().unwrap();
+            let run = synthetic.run(directory.path());
+            let found = findings(&run).unwrap();
+            Shown { kind, page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
+        };
+        kinds().into_iter().map(of).collect()
+    })
+}
+
 #[test]
 fn a_report_refers_to_nothing_outside_itself() {
-    for (kind, synthetic) in kinds() {
-        let page = report(&synthetic);
+    for Shown { kind, page, .. } in shown() {
         for outside in ["http://", "https://", "//cdn", "@import", "<link rel=\"stylesheet\"", "src="] {
             assert!(!page.contains(outside), "{kind}: {outside}");
         }
@@ -140,8 +162,7 @@ fn a_report_refers_to_nothing_outside_itself() {
 
 #[test]
 fn every_coordinate_is_a_number() {
-    for (kind, synthetic) in kinds() {
-        let page = report(&synthetic);
+    for Shown { kind, page, .. } in shown() {
         for figure in page.split("<svg").skip(1) {
             let (figure, _) = figure.split_once("</svg>").unwrap();
             for broken in ["NaN", "inf", "null"] {
@@ -153,8 +174,7 @@ fn every_coordinate_is_a_number() {
 
 #[test]
 fn elements_are_closed_in_the_order_they_were_opened() {
-    for (kind, synthetic) in kinds() {
-        let page = report(&synthetic);
+    for Shown { kind, page, .. } in shown() {
         let mut open: Vec<&str> = Vec::new();
         // Style and script hold no markup; nothing else may hold a bare `<`.
         for tag in page.split('<').skip(1) {
@@ -229,10 +249,9 @@ fn every_latency_says_of_which_operations_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let run = Scenario { looks: 1_000, ..Scenario::of(vec![pause]) }.run(directory.path());
         let found = findings(&run).unwrap();
-        ("paused", html(&run, &found).unwrap(), summary(&found, PLAIN))
+        Shown { kind: "paused", page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
     };
-    let both = |(kind, synthetic): (&'static str, Synthetic)| (kind, report(&synthetic), text(&synthetic, PLAIN));
-    for (kind, page, summary) in kinds().into_iter().map(both).chain([paused]) {
+    for Shown { kind, page, summary } in shown().iter().chain([&paused]) {
         let between = |from: &str, to: &str| {
             let parts = page.split(from).skip(1).map(|rest| rest.split(to).next().unwrap().to_owned());
             parts.collect::<Vec<_>>()
@@ -257,7 +276,7 @@ fn every_latency_says_of_which_operations_it_is() {
             assert!(heading.contains("ok and timed out"), "{kind}: {heading}");
         }
         // Percentiles are told of who waited for a stall's end, too.
-        assert_eq!(page.contains("Stalls (") && summary.contains("Stalls ("), kind == "paused", "{kind}");
+        assert_eq!(page.contains("Stalls (") && summary.contains("Stalls ("), *kind == "paused", "{kind}");
     }
 }
 
@@ -304,8 +323,7 @@ fn a_figure_can_be_had_as_a_file_of_its_own() {
 
 #[test]
 fn the_summary_fits_100_columns_and_is_plain_without_colour() {
-    for (kind, synthetic) in kinds() {
-        let text = text(&synthetic, PLAIN);
+    for Shown { kind, summary: text, .. } in shown() {
         assert!(!text.contains('\x1b'), "{kind}");
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{kind}: {line}");

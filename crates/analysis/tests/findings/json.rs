@@ -71,7 +71,7 @@ fn every_field_is_documented() {
     // A node stands still, and a link loses what nobody asked for.
     let pause = Made::new(Quantity::Running, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 0.0, 8.0)]);
     let lossy = Made::new(Quantity::Loss, vec![Subject::pair("n3", "n1")], 0.3, 0.02);
-    let harmed = Scenario { outside: vec![lossy], looks: 1_000, ..Scenario::of(vec![pause]) };
+    let harmed = Scenario { faults: vec![pause], outside: vec![lossy], looks: 1_000, ..Scenario::default() };
     let aside = tempfile::tempdir().unwrap();
     let harmed = serde_json::to_value(findings(&harmed.run(aside.path())).unwrap()).unwrap();
     let searched = |search: SearchDescription| {

@@ -38,13 +38,17 @@ const SECTIONS: &[&[Section]] = &[
     driver::SECTIONS,
 ];
 
-/// All parts on one node: a start takes longer than most of them. `SECTION=text` runs those whose names hold it.
+/// All parts on one node: a start takes longer than most of them. The last one leaves it dead.
 fn everything_on(version: &str, address: Ipv4Addr) {
+    on(version, address, SECTIONS.iter().copied().flatten().chain(faults::SECTIONS));
+}
+
+/// These parts on one node; `SECTION=text` runs those whose names hold it.
+fn on<'a>(version: &str, address: Ipv4Addr, sections: impl Iterator<Item = &'a Section>) {
     let node = Cassandra::start(version, address);
     let wanted = std::env::var("SECTION").unwrap_or_default();
     let mut failed = Vec::new();
-    // The last one leaves the node dead.
-    for (name, section) in SECTIONS.iter().copied().flatten().chain(faults::SECTIONS) {
+    for (name, section) in sections {
         if !name.contains(&wanted) {
             continue;
         }
@@ -69,6 +73,12 @@ fn what_stress_promises_holds_on_cassandra_5_0() {
 #[ignore = "the same on an earlier version: make test-long"]
 fn what_stress_promises_holds_on_cassandra_4_1() {
     everything_on("4.1", Ipv4Addr::new(127, 0, 7, 41));
+}
+
+#[test]
+#[ignore = "each table under every compressor: make test-long"]
+fn what_takes_long_holds_on_cassandra_5_0() {
+    on("5.0", Ipv4Addr::new(127, 0, 7, 52), sizes::LONG.iter());
 }
 
 #[test]
