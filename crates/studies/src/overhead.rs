@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_analysis::{Findings, TrialFindings};
-
-/// The phase before those of the experiment.
-const SET_UP: &str = "set-up";
+use brownout_analysis::{Findings, TrialFindings, phase};
 
 /// What trials took beyond their own phases, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub fn overheads(findings: &Findings) -> Overheads {
 
 /// From `since_ns` to the trial's end, but for its own phases.
 fn beyond(trial: &TrialFindings, since_ns: u64) -> u64 {
-    let own = trial.phases.iter().filter(|phase| phase.name != SET_UP);
+    let own = trial.phases.iter().filter(|phase| phase.name != phase::SET_UP);
     let own: u64 = own.map(|phase| phase.duration_ns).sum();
     trial.ends_ns.saturating_sub(since_ns).saturating_sub(own)
 }

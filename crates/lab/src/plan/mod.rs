@@ -193,7 +193,8 @@ impl Plan {
         }
     }
 
-    /// How long a trial takes, about: a cluster that is warm is flooded briefly at most, so that its warm-up takes half of its limit at most.
+    /// How long a trial takes, about: a cluster that is warm is flooded briefly at most, so that its warm-up takes half of its
+    /// limit at most.
     pub fn expected(&self, is_fresh: bool) -> Duration {
         let length = |planned: &PlannedPhase| match planned.phase {
             Phase::WarmUp if !is_fresh => planned.length.duration() / 2,
