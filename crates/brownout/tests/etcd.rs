@@ -30,7 +30,7 @@ faults:
   - slow: { host: leader, delay: 40ms }
 trials: 1
 without-fault: 0
-attempts: 3
+attempts: 1
 objective: { p95: 1s }
 ";
 

@@ -48,7 +48,9 @@ mod stream;
 mod supervisor;
 
 pub use brownout_base::Place;
-pub use cassandra::{Cassandra, CassandraSpec, Distribution, Encryption, Internode, Jit, Origin, Site, memory_needed};
+pub use cassandra::{
+    Cassandra, CassandraSpec, DEFAULT_HEAP, Distribution, Encryption, Internode, Jit, Origin, Site, memory_needed,
+};
 pub use cluster::Cluster;
 pub use confine::Owner;
 pub use control::ClusterControl;

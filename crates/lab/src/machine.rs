@@ -16,7 +16,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    DatabaseKind, cache,
+    DEFAULT_HEAP, DatabaseKind, cache,
     cassandra::{self, maven},
     java, memory_needed,
 };
@@ -336,7 +336,7 @@ const MAVEN_REMEDY: &str =
     "on Debian or Ubuntu, as root: apt-get install maven; or name an unpacked Cassandra: cassandra: { home: DIR }";
 
 fn memory() -> Check {
-    let node = memory_needed(1, Bytes(192 << 20));
+    let node = memory_needed(1, DEFAULT_HEAP);
     match available_memory() {
         Some(free) => {
             let fit = free / node;

@@ -81,9 +81,9 @@ fn memory_and_disk_and_a_quota_limit_them_too() {
     let auto = design("parallel: auto\n");
     let of = |room: &Room| labs::of(&auto, room, None).unwrap();
     let many = room(64, 1);
-    // Three nodes of 192 MiB need 1.5 GiB.
-    let labs = of(&Room { memory: Some(5 << 30), ..many.clone() });
-    assert!(labs.count() == 3 && labs.reason.contains("needs 1536 MB, and 5120 MB are available"), "{}", labs.words());
+    // Three nodes of 512 MiB need 2.4 GiB.
+    let labs = of(&Room { memory: Some(8 << 30), ..many.clone() });
+    assert!(labs.count() == 3 && labs.reason.contains("needs 2496 MB, and 8192 MB are available"), "{}", labs.words());
     let labs = of(&Room { disk: Some(2 << 30), ..many.clone() });
     assert!(labs.count() == 2 && labs.reason.contains("2048 MB are free"), "{}", labs.words());
     let labs = of(&Room { capacity: 10.0, ..many.clone() });

@@ -94,6 +94,9 @@ impl Pace {
 pub struct PaceChange {
     /// On CLOCK_MONOTONIC in ns: the first intended start under the new pace is not earlier.
     pub at_ns: u64,
+    /// On CLOCK_MONOTONIC in ns: no intended start under the pace before is later. That is `at_ns`, unless a load thread
+    /// had no processor when it was told, and had by then scheduled beyond it.
+    pub by_ns: u64,
 }
 
 /// How far [`Pace::Populate`] has come.

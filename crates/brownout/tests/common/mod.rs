@@ -140,10 +140,13 @@ impl Processors {
     }
 }
 
-/// Whether a run says that other programs or the machine spoiled it.
+/// Whether a run says that other programs or the machine spoiled it: none does that is valid because it tried again.
 pub fn is_spoiled(findings: &Value) -> bool {
-    let trials = findings["trials"].as_array().unwrap();
-    findings["verdict"]["validity"] == "disturbed" || trials.iter().any(|trial| trial["instrument"]["too_late"] == true)
+    let late = |trial: &Value| trial["instrument"]["too_late"] == true;
+    match findings["verdict"]["validity"].as_str() {
+        Some("valid") => false,
+        validity => validity == Some("disturbed") || findings["trials"].as_array().unwrap().iter().any(late),
+    }
 }
 
 /// A machine on which a thread that only sleeps is later than this is not quiet.

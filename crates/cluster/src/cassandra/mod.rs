@@ -32,7 +32,7 @@ pub use distribution::{DEFAULT, Distribution, Origin, ProvisionError, Release, k
 pub use encryption::{Encryption, Internode};
 pub use ring::tokens_of;
 pub use site::Site;
-pub use spec::{CassandraSpec, Jit, memory_needed};
+pub use spec::{CassandraSpec, DEFAULT_HEAP, Jit, memory_needed};
 pub use system::{Cassandra, Installed};
 pub use view::is_own_keyspace;
 pub use yaml::{check as check_settings, largest_value};

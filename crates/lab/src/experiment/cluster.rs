@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use brownout_cluster::{DatabaseKind, version_words};
+use brownout_cluster::{DEFAULT_HEAP, DatabaseKind, version_words};
 use brownout_units::{Bytes, Count};
 use serde::{
     Deserialize, Deserializer,
@@ -36,7 +36,7 @@ pub struct ClusterSection {
     pub encryption: Option<EncryptionSection>,
     /// Nodes, named n1, n2, … Default: 3.
     pub nodes: Option<Count>,
-    /// Cassandra: the Java heap of each node. Default: 192MiB.
+    /// Cassandra: the Java heap of each node. Default: 512MiB.
     pub heap: Option<Bytes>,
     /// Cassandra: Java's compiler: `c1` warms up in seconds, `default` (C1 and C2) is faster once warm. Default: default.
     pub jit: Option<JitChoice>,
@@ -90,7 +90,7 @@ impl ClusterSection {
 
     /// The Java heap of each node.
     pub fn heap(&self) -> Bytes {
-        self.heap.unwrap_or(Bytes(192 << 20))
+        self.heap.unwrap_or(DEFAULT_HEAP)
     }
 
     /// Java's compiler.

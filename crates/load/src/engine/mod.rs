@@ -251,7 +251,8 @@ impl Engine {
         let at_ns = from_ns.max(monotonic_ns() + PACE_LEAD_NS);
         let starts = self.ask(move |worker| worker.change_paces(at_ns, paces.clone()));
         self.alive()?;
-        Ok(PaceChange { at_ns: starts.into_iter().min().unwrap_or(at_ns) })
+        let (first, last) = (starts.iter().min(), starts.iter().max());
+        Ok(PaceChange { at_ns: first.copied().unwrap_or(at_ns), by_ns: last.copied().unwrap_or(at_ns) })
     }
 
     /// Whether all flows have ended ([`crate::ThreadWorkload::draw`] has said so, or their pace is idle) and no
