@@ -196,7 +196,7 @@ fn told_of_reuse(findings: &Findings) -> bool {
 /// Says whether the criterion is met; the other counts stand beside it.
 fn told(judged: &[Judged]) -> u8 {
     let (most, of) = (pairs::MOST_DIFFERENT, pairs::PAIRS);
-    let Some(counted) = judged.iter().find(|one| one.is_criterion()).filter(|one| one.is_complete()) else {
+    let Some(counted) = pairs::criterion(judged) else {
         println!(
             "There are too few valid trials for {of} pairs: nothing follows. Run what is missing: brownout run --resume RUN; if \
              nothing is, more: brownout extend RUN --trials +1"
@@ -205,7 +205,7 @@ fn told(judged: &[Judged]) -> u8 {
     };
     let (figure, blocks, different) = (counted.figure, counted.blocks, counted.different());
     let promise = format!("At most {most} of {of} designs of {blocks} blocks is called different in {figure}");
-    if different <= most {
+    if counted.is_met() {
         println!("{promise}: met ({different}).");
         return 0;
     }

@@ -63,15 +63,20 @@ impl Judged {
         self.pairs.iter().filter(|pair| pair.is_different()).count()
     }
 
-    /// Whether it is the count that is held to the criterion.
-    pub fn is_criterion(&self) -> bool {
-        (self.figure, self.blocks) == CRITERION
-    }
-
     /// Whether there are enough pairs to say anything.
     pub fn is_complete(&self) -> bool {
         self.pairs.len() >= PAIRS
     }
+
+    /// Whether no more are called different than may be.
+    pub fn is_met(&self) -> bool {
+        self.different() <= MOST_DIFFERENT
+    }
+}
+
+/// What is held to the criterion, if there is enough of it.
+pub fn criterion(judged: &[Judged]) -> Option<&Judged> {
+    judged.iter().find(|one| (one.figure, one.blocks) == CRITERION).filter(|one| one.is_complete())
 }
 
 /// Makes pairs of a run's valid trials without a fault, in the order in which they were run, and judges them.

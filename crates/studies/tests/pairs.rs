@@ -5,11 +5,11 @@
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, process::Command};
 
 use brownout_base::random::Random;
 use brownout_statistics::Outcome;
-use brownout_studies::pairs::{BLOCKS, FIGURES, PAIRS, at_least, judge, pairs};
+use brownout_studies::pairs::{BLOCKS, FIGURES, Judged, PAIRS, Pair, at_least, criterion, judge, pairs};
 use common::Synthetic;
 
 /// So many trials of nothing: values that scatter evenly by some percent.
@@ -75,6 +75,28 @@ fn only_valid_trials_without_a_fault_are_used() {
             one.pairs.iter().flat_map(|pair| &pair.trials).all(|(a, b)| without.contains(a) && without.contains(b))
         );
     }
+    // So few tell nothing, and the command says so.
+    let said = Command::new(env!("CARGO_BIN_EXE_brownout-studies")).arg("noise-floor").arg(directory.path()).output();
+    let said = said.unwrap();
+    let text = String::from_utf8_lossy(&said.stdout);
+    assert_eq!(said.status.code(), Some(3), "{text}");
+    assert!(text.contains("too few valid trials for 20 pairs"), "{text}");
+}
+
+#[test]
+fn the_criterion_is_of_goodput_over_three_blocks_and_allows_one_of_twenty() {
+    let pair = |outcome| Pair { trials: vec![(1, 2)], outcome, change: 0.0, smallest_seen: 0.1 };
+    let judged = |figure, blocks, different: usize, of: usize| {
+        let outcome = |number| if number < different { Outcome::Less } else { Outcome::Inconclusive };
+        Judged { figure, blocks, pairs: (0..of).map(|number| pair(outcome(number))).collect() }
+    };
+    for (different, is_met) in [(0, true), (1, true), (2, false), (20, false)] {
+        // What stands beside it may err as it likes.
+        let all = [judged("p99", 3, 9, 20), judged("goodput", 2, 9, 20), judged("goodput", 3, different, 20)];
+        assert_eq!(criterion(&all).map(Judged::is_met), Some(is_met), "{different} of 20");
+    }
+    assert_eq!(criterion(&[judged("goodput", 3, 0, 19)]), None, "one pair is missing");
+    assert_eq!(criterion(&[judged("goodput", 2, 0, 20)]), None, "another design");
 }
 
 #[test]
