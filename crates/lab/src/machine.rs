@@ -24,7 +24,7 @@ use brownout_load::histogram;
 use brownout_machine::{Processors, available_memory, waits_are_counted};
 use brownout_network::overlay::Overlay;
 use brownout_record::percentile;
-use brownout_units::{Bytes, Delay, format_ns};
+use brownout_units::{Delay, format_ns};
 use rustix::thread::set_current_timer_slack;
 
 pub use self::check::{Check, CheckState};
