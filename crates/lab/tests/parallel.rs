@@ -110,7 +110,7 @@ fn a_number_that_the_machine_cannot_carry_is_refused_with_the_reason_and_the_rem
     assert!(labs::of(&four, &room(8, 1), None).is_ok());
     assert!(refusal(&four, &room(3, 2)).0.contains("6 processors (3 cores)"));
     let (said, _) = refusal(&four, &Room { memory: Some(4 << 30), ..room(8, 1) });
-    assert!(said.contains("4 of them 6144 MB") && said.contains("4096 MB are available"), "{said}");
+    assert!(said.contains("4 of them 9984 MB") && said.contains("4096 MB are available"), "{said}");
     let (said, _) = refusal(&four, &Room { disk: Some(1 << 30), ..room(8, 1) });
     assert!(said.contains("4096 MB of disk") && said.contains("--out"), "{said}");
 }
