@@ -10,6 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
+use brownout_record::{EvidenceRow, Run};
 use common::{Running, SHORT, both, brownout, cassandra, experiment, json, only_run, require_root, text, undisturbed};
 use serde_json::Value;
 
@@ -90,8 +91,16 @@ fn one_slow_replica_is_proven_measured_and_shown() {
     let clear = |link: &Value| link["encrypted"] == false && link["sightings"].as_u64() > Some(0);
     assert!(links.iter().all(clear), "{links:?}");
 
-    // What was shown can be shown again from the file alone, wherever it lies.
     let directory = only_run(out.path());
+    // Before the load that is measured, every node has collected its heap, and forgotten who was slow under the one before.
+    let evidence = Run::open(&directory).unwrap().evidence(1).unwrap();
+    for node in ["n1", "n2", "n3"] {
+        let collected =
+            |row: &&EvidenceRow| row.node == node && row.name == "pause" && row.subject.contains("CollectFull");
+        assert_eq!(evidence.iter().filter(collected).count(), 1, "{node}");
+    }
+
+    // What was shown can be shown again from the file alone, wherever it lies.
     let elsewhere = tempfile::tempdir().unwrap();
     fs::copy(directory.join("run.db"), elsewhere.path().join("run.db")).unwrap();
     let again = brownout(&["show", elsewhere.path().to_str().unwrap(), "--json"]);

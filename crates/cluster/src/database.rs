@@ -68,7 +68,7 @@ pub trait Database: Send + Sync {
     fn rest(&self, members: &[Member], index: usize) -> ClusterView;
 
     /// Has the node forget what it has learned of the others and would decide by, and verifies that it has; if not, says what it
-    /// does instead. Most databases learn nothing.
+    /// does instead. What it would put off and then stand still for is to be done before. Most databases learn nothing.
     fn forget(&self, members: &[Member], index: usize) -> Result<(), String> {
         let _ = (members, index);
         Ok(())

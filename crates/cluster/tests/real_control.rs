@@ -317,9 +317,16 @@ fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground:
     let still = largest_score(&control, "n1", "n2");
     assert!(still.is_some_and(|score| score > 0.0), "a cluster at rest remembers: {still:?}");
 
+    // Left to itself, a node collects its heap some time later, stands still meanwhile, and is slow again.
+    let collected = |node: &str| {
+        let safepoints = control.log_path(node).unwrap().with_file_name("safepoints.log");
+        std::fs::read_to_string(safepoints).unwrap().matches("CollectFull").count()
+    };
+    let collected_before = ["n1", "n2"].map(collected);
     let begun = Instant::now();
     cluster.forget().unwrap();
     eprintln!("forgotten within {:.2} s", begun.elapsed().as_secs_f64());
+    assert_eq!(["n1", "n2"].map(collected), collected_before.map(|count| count + 1));
     for (node, other) in [("n1", "n2"), ("n2", "n1")] {
         let after = largest_score(&control, node, other);
         assert!(after.is_none_or(|score| score == 0.0), "{node}: {after:?}");

@@ -211,6 +211,11 @@ impl<'a> Observer<'a> {
         all.map(Probes::settles_within).max().unwrap_or_default()
     }
 
+    /// Has the nodes forget what the load so far has taught them.
+    pub fn forget(&mut self) -> Result<(), LabError> {
+        Ok(self.cluster.forget()?)
+    }
+
     /// Records the probes that were still under way.
     pub fn last_probes(&mut self) -> Result<(), LabError> {
         let (rows, witnessed) = (self.probe_rows(self.probes.drain()), self.witness_rows());

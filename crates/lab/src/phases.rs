@@ -21,6 +21,8 @@ use crate::{
 const OPEN_AFTER_TIMEOUT: Duration = Duration::from_millis(200);
 /// What a tick takes at most, nearly always: it puts a second's observations into the record.
 const TICK_TAKES: Duration = Duration::from_millis(100);
+/// What it takes a cluster to forget, nearly always.
+const FORGETTING_TAKES: Duration = Duration::from_secs(1);
 /// Between two looks at whether anything is still open.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -160,7 +162,7 @@ impl PhaseRunner<'_> {
         Ok(())
     }
 
-    /// Fills the table, floods, settles; returns the end and why.
+    /// Fills the table, floods, has the nodes forget, settles; returns the end and why.
     ///
     /// A cluster that is warm is flooded only with a load that it has not served in a valid trial yet, since its code may be
     /// another; briefly, unless what it carries is asked for.
@@ -181,10 +183,12 @@ impl PhaseRunner<'_> {
             warm => {
                 let is_brief = warm.is_some() && !paces::is_of_capacity(self.plan);
                 let share = if is_brief { 0.0 } else { warmup::FLOOD_SHARE };
-                let flood_until = starts + (phase.length.ns() as f64 * share) as u64;
+                let flood = (phase.length.ns() as f64 * share) as u64;
+                let flood_until = starts + flood.saturating_sub(FORGETTING_TAKES.as_nanos() as u64);
                 (*flooded.insert(self.flood(flood_until, limit)?), "")
             }
         };
+        self.forget()?;
         let (measured, words) = paces::measured(self.plan, capacity)?;
         paces::set(&self.engine, self.plan, measured)?;
         let text = format!("the flood {learned}was answered at {capacity:.0}/s; the load from here on is {words}");
@@ -219,6 +223,13 @@ impl PhaseRunner<'_> {
                 return Ok((mark, EndedBy::Limit));
             }
         }
+    }
+
+    /// Lets the load pause, and has the nodes forget what filling and flood have taught them. Whoever was slow once under a load
+    /// that nobody measures would not be read from for the rest of the trial by some coordinator, and in another trial he would.
+    fn forget(&mut self) -> Result<(), LabError> {
+        self.pause()?;
+        self.observer.forget()
     }
 
     /// As much as the cluster takes, until then and for two seconds at least; returns what was answered, per second.
@@ -370,20 +381,27 @@ impl PhaseRunner<'_> {
         healed.and(filled).and(unless_interrupted(last)).and(looked.map(drop))
     }
 
-    /// Until no operation is open and every probe has arrived or is lost.
-    fn wait_for_the_last(&mut self) -> Result<(), LabError> {
+    /// Starts no more operations, and waits until none is open.
+    fn pause(&mut self) -> Result<(), LabError> {
         self.engine.set_pace(Pace::Idle)?;
-        let began = brownout_base::clock::monotonic_ns();
-        let probes = began + (self.observer.probes_settle_within() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
-        let operations = began + (self.plan.experiment.load.timeout.duration() + OPEN_AFTER_TIMEOUT).as_nanos() as u64;
-        self.time_line.wait_until(probes)?;
-        while brownout_base::clock::monotonic_ns() < operations {
+        let longest = self.plan.experiment.load.timeout.duration() + OPEN_AFTER_TIMEOUT;
+        let until = brownout_base::clock::monotonic_ns() + longest.as_nanos() as u64;
+        while brownout_base::clock::monotonic_ns() < until {
             let live = self.engine.live();
             if live.in_flight + live.waiting == 0 {
                 break;
             }
             self.time_line.wait_until(brownout_base::clock::monotonic_ns() + LOOK_EVERY.as_nanos() as u64)?;
         }
+        Ok(())
+    }
+
+    /// Until no operation is open and every probe has arrived or is lost.
+    fn wait_for_the_last(&mut self) -> Result<(), LabError> {
+        let probes = self.observer.probes_settle_within() + OPEN_AFTER_TIMEOUT;
+        let probes = brownout_base::clock::monotonic_ns() + probes.as_nanos() as u64;
+        self.pause()?;
+        self.time_line.wait_until(probes)?;
         // No tick comes after this: what died since the last one is seen here.
         Ok(self.engine.health()?)
     }

@@ -1,4 +1,5 @@
-//! Has a node forget how fast it found the others: its dynamic snitch's latencies of reads, and the scores made of them.
+//! Has a node forget how fast it found the others: its dynamic snitch's latencies of reads, and the scores made of them. Before
+//! that it collects its whole heap: left to itself, it would do so later, and the stall would teach it and the others anew.
 //!
 //! A coordinator that avoids a slow node gets no latencies of it that could tell of its recovery, so it goes on avoiding it
 //! until the snitch resets itself, every ten minutes as shipped (`dynamic_snitch_reset_interval`). We bring that forward:
@@ -24,6 +25,7 @@ const SNITCH: &str = "org.apache.cassandra.db:type=DynamicEndpointSnitch";
 const SCORES: &str = "ScoresWithPort";
 /// 3.11 knows of no ports, and names nodes by objects.
 const SCORES_OF_OLD: &str = "Scores";
+const MEMORY: &str = "java.lang:type=Memory";
 const STORAGE: &str = "org.apache.cassandra.db:type=StorageService";
 /// The snitch is not dynamic (`dynamic_snitch: false`): it learns nothing.
 const MISSING: &str = "javax.management.InstanceNotFoundException";
@@ -32,6 +34,8 @@ const MISSING: &str = "javax.management.InstanceNotFoundException";
 const SHORT_MS: i32 = 5;
 /// For each answer: a node at rest takes milliseconds, but what it has never done takes longer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For the heap: the more of it lives, the longer it takes.
+const COLLECTED_WITHIN: Duration = Duration::from_secs(30);
 /// For the scores to be gone: they are made anew every 100 ms, as shipped.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -95,12 +99,14 @@ fn read(attributes: &[(String, Value)]) -> Option<Told> {
     })
 }
 
-/// Has the node of this network forget its scores, and looks whether it has; if not, says what it still does. Runs in the
-/// node's network; blocks for some tenths of a second, and for seconds if something is wrong.
+/// Has the node of this network collect its heap and forget its scores, and looks whether it has forgotten; if not, says what it
+/// still does. Runs in the node's network; blocks for some tenths of a second, and for seconds if something is wrong.
 pub(super) fn forget(jmx_port: u16) -> Result<(), String> {
     let jmx = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port);
-    let mut client = Client::open(jmx, PATIENCE).map_err(|error| format!("it cannot be told by JMX ({error})"))?;
-    forget_of(&mut client)
+    let open = |patience| Client::open(jmx, patience).map_err(|error| format!("it cannot be told by JMX ({error})"));
+    let collected = open(COLLECTED_WITHIN)?.invoke(MEMORY, "gc", &[]);
+    collected.map_err(|error| format!("its heap cannot be collected ({error})"))?;
+    forget_of(&mut open(PATIENCE)?)
 }
 
 fn forget_of(snitch: &mut impl Snitch) -> Result<(), String> {
