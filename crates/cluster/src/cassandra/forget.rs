@@ -39,7 +39,7 @@ const COLLECTED_WITHIN: Duration = Duration::from_secs(30);
 /// For the scores to be gone: they are made anew every 100 ms, as shipped.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Something may just have been read by the node itself.
+/// One may just have read from another.
 const ATTEMPTS: u32 = 3;
 
 /// What a node's snitch tells.
@@ -99,17 +99,17 @@ fn read(attributes: &[(String, Value)]) -> Option<Told> {
     })
 }
 
-/// Has the node of this network collect its heap and forget its scores, and looks whether it has forgotten; if not, says what it
-/// still does. Runs in the node's network; blocks for some tenths of a second, and for seconds if something is wrong.
-pub(super) fn forget(jmx_port: u16) -> Result<(), String> {
+/// Has the node of this network and address collect its heap and forget its scores, and looks whether it has forgotten; if not,
+/// says what it still does. Runs in the node's network; blocks for some tenths of a second, and for seconds if something is wrong.
+pub(super) fn forget(own: Ipv4Addr, jmx_port: u16) -> Result<(), String> {
     let jmx = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port);
     let open = |patience| Client::open(jmx, patience).map_err(|error| format!("it cannot be told by JMX ({error})"));
     let collected = open(COLLECTED_WITHIN)?.invoke(MEMORY, "gc", &[]);
     collected.map_err(|error| format!("its heap cannot be collected ({error})"))?;
-    forget_of(&mut open(PATIENCE)?)
+    forget_of(&mut open(PATIENCE)?, own)
 }
 
-fn forget_of(snitch: &mut impl Snitch) -> Result<(), String> {
+fn forget_of(snitch: &mut impl Snitch, own: Ipv4Addr) -> Result<(), String> {
     let unknown = |error: JmxError| format!("it does not say how it scores the others ({error})");
     let Some(before) = snitch.told().map_err(unknown)? else { return Ok(()) };
     if before.update * 2 > GONE_WITHIN {
@@ -130,7 +130,9 @@ fn forget_of(snitch: &mut impl Snitch) -> Result<(), String> {
         if after.reset_ms != before.reset_ms {
             return Err(format!("its snitch resets every {} ms now, not {} ms", after.reset_ms, before.reset_ms));
         }
-        left = differences(&after);
+        // What it reads of its own, whoever asks it the time has it do ten times a second: that is new, and nothing remembered.
+        let others = after.scores.into_iter().filter(|(node, _)| address_of(node) != Some(own));
+        left = differences(&Told { scores: others.collect(), ..after });
         if left.is_empty() {
             return Ok(());
         }
@@ -165,9 +167,16 @@ fn differences(told: &Told) -> Vec<String> {
     told.scores.iter().filter(|(_, score)| *score != 0.0).map(|(node, score)| format!("{node} {score:.2}")).collect()
 }
 
+/// The address in a node's name: "/10.77.0.1:7000", of 3.11 without the port, with its host's name before it if that is known.
+fn address_of(node: &str) -> Option<Ipv4Addr> {
+    node.rsplit('/').next()?.split(':').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
     /// A snitch whose scores are gone after so many looks at a short interval.
     struct Fake {
@@ -222,35 +231,44 @@ mod tests {
     #[test]
     fn scores_are_forgotten_and_the_interval_is_what_it_was() {
         let mut snitch = fake();
-        assert_eq!(forget_of(&mut snitch), Ok(()));
+        assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
         assert_eq!((snitch.scores.len(), snitch.reset_ms, snitch.set), (0, 600_000, vec![SHORT_MS, 600_000]));
         // One that is as short as ours has to be changed, too.
         let mut snitch = Fake { reset_ms: SHORT_MS, ..fake() };
-        assert_eq!(forget_of(&mut snitch), Ok(()));
+        assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
         assert_eq!((snitch.scores.len(), snitch.set), (0, vec![SHORT_MS + 1, SHORT_MS]));
     }
 
     #[test]
     fn a_snitch_that_learns_nothing_is_left_alone() {
         let mut snitch = Fake { dynamic: false, ..fake() };
-        assert_eq!(forget_of(&mut snitch), Ok(()));
+        assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
         assert!(snitch.set.is_empty());
     }
 
     #[test]
     fn scores_that_come_again_are_forgotten_again_and_equal_ones_of_nought_are_no_difference() {
         let mut snitch = Fake { comes: vec![("/10.0.0.3:7000".to_owned(), 1.0)], ..fake() };
-        assert_eq!(forget_of(&mut snitch), Ok(()));
+        assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
         assert_eq!(snitch.set, [SHORT_MS, 600_000, SHORT_MS, 600_000]);
         let mut snitch = Fake { comes: vec![("/10.0.0.3:7000".to_owned(), 0.0)], ..fake() };
-        assert_eq!(forget_of(&mut snitch), Ok(()));
+        assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
         assert_eq!(snitch.set, [SHORT_MS, 600_000]);
+    }
+
+    #[test]
+    fn what_a_node_reads_of_its_own_is_nothing_that_it_remembers() {
+        for own in ["/10.0.0.2:7000", "/10.0.0.2", "n2/10.0.0.2:7000"] {
+            let mut snitch = Fake { comes: vec![(own.to_owned(), 1.0)], ..fake() };
+            assert_eq!(forget_of(&mut snitch, OWN), Ok(()));
+            assert_eq!(snitch.set, [SHORT_MS, 600_000], "{own}: once");
+        }
     }
 
     #[test]
     fn scores_that_are_made_too_seldom_to_see_them_gone_are_not_taken_to_be() {
         let mut snitch = Fake { scores: Vec::new(), update: Duration::from_secs(60), ..fake() };
-        assert!(forget_of(&mut snitch).unwrap_err().starts_with("it makes scores every 60 s only"));
+        assert!(forget_of(&mut snitch, OWN).unwrap_err().starts_with("it makes scores every 60 s only"));
         assert!(snitch.set.is_empty());
     }
 
@@ -258,13 +276,13 @@ mod tests {
     fn a_node_that_does_not_forget_says_of_whom_and_has_its_interval_back() {
         let mut snitch = Fake { deaf: true, ..fake() };
         assert_eq!(
-            forget_of(&mut snitch),
+            forget_of(&mut snitch, OWN),
             Err("it goes on scoring /10.0.0.1:7000 0.25, /10.0.0.2:7000 1.00".to_owned())
         );
         assert_eq!(snitch.reset_ms, 600_000);
         for refused in [SHORT_MS, 600_000] {
             let mut snitch = Fake { refused: Some(refused), ..fake() };
-            let error = forget_of(&mut snitch).unwrap_err();
+            let error = forget_of(&mut snitch, OWN).unwrap_err();
             assert!(error.starts_with("its snitch cannot be set"), "{error}");
             assert_eq!(snitch.set, [SHORT_MS, 600_000], "it is given back in any case");
         }

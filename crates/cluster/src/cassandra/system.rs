@@ -208,8 +208,8 @@ impl Database for Cassandra {
         self.asked(members, index, rest::rest)
     }
 
-    fn forget(&self, _: &[Member], _: usize) -> Result<(), String> {
-        forget::forget(self.spec.jmx_port)
+    fn forget(&self, members: &[Member], index: usize) -> Result<(), String> {
+        forget::forget(members[index].address, self.spec.jmx_port)
     }
 
     fn heartbeat(&self, members: &[Member], index: usize, question: Question) -> Box<dyn Heartbeat> {
