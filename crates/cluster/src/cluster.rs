@@ -198,7 +198,8 @@ impl Cluster {
     /// Has every node forget what it has learned of the others and would go on deciding by (Cassandra: its scores of them, by
     /// which it chooses replicas; it collects its heap before that), and verifies that it has.
     ///
-    /// To be called while clients ask nothing, and after [`Cluster::wait_rest`], whose questions make nodes read from one another.
+    /// To be called while clients ask nothing, and not before [`Cluster::wait_rest`], whose questions make nodes read from one
+    /// another.
     ///
     /// # Errors
     /// When a node cannot be asked, or has not forgotten.

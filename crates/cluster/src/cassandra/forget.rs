@@ -130,7 +130,7 @@ fn forget_of(snitch: &mut impl Snitch, own: Ipv4Addr) -> Result<(), String> {
         if after.reset_ms != before.reset_ms {
             return Err(format!("its snitch resets every {} ms now, not {} ms", after.reset_ms, before.reset_ms));
         }
-        // What it reads of its own, whoever asks it the time has it do ten times a second: that is new, and nothing remembered.
+        // A node that is asked the time ten times a second reads its own tables for that. Its score of itself is then new.
         let others = after.scores.into_iter().filter(|(node, _)| address_of(node) != Some(own));
         left = differences(&Told { scores: others.collect(), ..after });
         if left.is_empty() {
