@@ -1,13 +1,16 @@
 //! The cells of a design: what their trials have shown, and what the faults did in each.
 
-use brownout_record::{
-    Arm, CellRow, HostDescription, LoadDescription, Objective, PhaseDescription, Run, SearchDescription,
-};
+use brownout_record::{CellRow, HostDescription, LoadDescription, Objective, PhaseDescription, Run, SearchDescription};
 use serde::Serialize;
 
 use crate::{
     AnalysisError, CellEffect, DetectorSummary, Loss, MARGIN, OperationEffect, PhaseFindings, RecoveryOverTrials,
-    TrialFindings, Validity, detectors, explained, operations, phases::spread, recovery, sums::PhaseSums,
+    TrialFindings, Validity, detectors, explained,
+    membership::{is_compared, is_own},
+    operations,
+    phases::spread,
+    recovery,
+    sums::PhaseSums,
 };
 
 /// What varies, and how often each combination was to be tried.
@@ -163,16 +166,6 @@ pub(crate) fn design(run: &Run, cells: &[CellRow]) -> Result<DesignFindings, Ana
 pub(crate) fn text(design: &DesignFindings, row: &CellRow) -> String {
     let words = design.factors.iter().zip(&row.levels).map(|(factor, level)| format!("{} {level}", factor.name));
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a trial is one of a cell's own: with its faults, if it has any.
-pub(crate) fn is_own(cell: &CellRow, trial: &TrialFindings) -> bool {
-    trial.cell == cell.cell && (trial.arm == Arm::Fault || cell.description.faults.is_empty())
-}
-
-/// Whether a cell is compared with a trial: without a fault, and alike in all else.
-pub(crate) fn is_compared(cell: &CellRow, trial: &TrialFindings) -> bool {
-    trial.cell == cell.compared_with && trial.arm == Arm::None
 }
 
 /// The cells, before their effects are judged.

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::{
     DesignFindings, TrialFindings, Validity,
-    cells::{is_compared, is_own},
     evidence::phase,
     family::{self, Answer},
+    membership::{is_compared, is_own},
     stats,
 };
 
@@ -39,7 +39,8 @@ pub struct FactorFindings {
     pub no_larger_than: f64,
     /// The smallest change that four of five such runs would tell, of one of as many contrasts.
     pub smallest_seen: f64,
-    /// The chance of as much without an effect, for one of as many contrasts (Benjamini and Hochberg).
+    /// The p-value, for one of as many contrasts (Benjamini and Hochberg): the probability of an effect at least this large
+    /// if there were none.
     pub p_adjusted: f64,
     /// Where it is not told: how many more blocks would tell a change of this size (or of the margin, if that is larger) in four of
     /// five runs.

@@ -9,7 +9,9 @@ use crate::{
     cells::{self, CellSums},
     clocks, database, detectors, drift, effects,
     explained::{self, Measured},
-    factors, gave_up, goodput, harm, instrument, labs, little, proof, search, standstill,
+    factors, gave_up, goodput, harm, instrument, labs, little,
+    membership::is_own,
+    proof, search, standstill,
     sums::PhaseSums,
     verdict, warnings, watches,
 };
@@ -62,7 +64,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     let mut trials = Vec::new();
     for row in run.trials()? {
         let (trial, phases) = of_trial(run, &row, &rows)?;
-        let own = rows.iter().position(|cell| cells::is_own(cell, &trial));
+        let own = rows.iter().position(|cell| is_own(cell, &trial));
         if let Some(own) = own {
             sums[own].add(&trial, phases);
         }

@@ -11,7 +11,7 @@ use brownout_record::{Description, Expectation, FaultRecord, ProbeRow, ProbeSamp
 use serde::Serialize;
 
 use crate::{
-    AnalysisError, FaultFindings, Proof, Routes, TrialEvidence,
+    AnalysisError, FaultFindings, PhaseWindow, Proof, Routes, TrialEvidence,
     evidence::phase,
     index::Index,
     judgement::{Row, Strained},
@@ -131,6 +131,48 @@ pub(crate) fn not_judged(description: &Description, evidence: &TrialEvidence) ->
     let hosts = if description.external { 0 } else { description.hosts.len() as u64 };
     let judged = counts.values().filter(|count| **count >= ENOUGH).count() as u64;
     (hosts * hosts.saturating_sub(1)).saturating_sub(judged)
+}
+
+/// After the baseline, half of the probes that were sent there in the same time have to have been sent.
+const LEAST_SENT: f64 = 0.5;
+
+/// In which phases after the baseline hardly any probes were sent on how many pairs that were probed in it, in words: what nobody looks
+/// for must not pass for no harm.
+pub(crate) fn unseen(evidence: &TrialEvidence) -> Vec<String> {
+    let sent = |rows: &[ProbeRow], phase: &PhaseWindow| {
+        let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in rows {
+            let own = row.samples.iter().filter(|sample| (phase.starts_ns..phase.ends_ns).contains(&sample.sent_ns));
+            *counts.entry((row.from.clone(), row.to.clone())).or_default() += own.count() as u64;
+        }
+        counts
+    };
+    let Some(baseline) = evidence.phase(phase::BASELINE) else { return Vec::new() };
+    let length = |phase: &PhaseWindow| phase.ends_ns.saturating_sub(phase.starts_ns) as f64;
+    let mut found = Vec::new();
+    for (rows, which) in [(&evidence.probes, ""), (&evidence.overlay_probes, " of the overlay")] {
+        let before = sent(rows, baseline);
+        for phase in [phase::FAULT, phase::RECOVERY].iter().filter_map(|name| evidence.phase(name)) {
+            let during = sent(rows, phase);
+            let mut few = before.iter().filter_map(|(pair, before)| {
+                let due = *before as f64 * length(phase) / length(baseline);
+                let sent = during.get(pair).copied().unwrap_or(0);
+                // A phase in which so few were due cannot tell of any harm, and a pair of which so few were sent was never judged.
+                let told = *before >= ENOUGH && due >= ENOUGH as f64 / 2.0;
+                (told && (sent as f64) < LEAST_SENT * due).then_some((pair, sent, due))
+            });
+            if let Some(((from, to), sent, due)) = few.next() {
+                let pairs = 1 + few.count();
+                found.push(format!(
+                    "in the {} hardly any probes{which} were sent on {pairs} of {} ordered pairs, so nobody looked for harm there: \
+                     {from} → {to} sent {sent} of about {due:.0}",
+                    phase.name,
+                    before.len()
+                ));
+            }
+        }
+    }
+    found
 }
 
 /// All that was seen in a trial and that nobody asked for: the first of each place and quantity. What a fault's own

@@ -24,13 +24,20 @@ impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
         let sources = self.place.sources(row.asked.quantity);
         let mut judgement = self.during(&sources, row, windows)?;
-        if row.asked.hit && row.asked.asked != 0.0 {
-            judgement.stretches = self.stretches(&sources, row, &windows.during)?;
-        }
+        let hits = row.asked.hit && row.asked.asked != 0.0;
+        // What else links show in a spared place is looked for as harm, stretch by stretch, in every phase.
+        let stretches = if hits || matches!(row.asked.quantity, Quantity::Rate | Quantity::LargestPacket) {
+            self.stretches(&sources, row, &windows.during)?
+        } else {
+            Vec::new()
+        };
         // What some periods showed and others did not says more than the figure of all of them.
-        let agree = judgement.stretches.iter().any(|stretch| stretch.judged && stretch.why.is_none());
+        let agree = stretches.iter().any(|stretch| stretch.judged && stretch.why.is_none());
         let refuted = judgement.verdict == Some(Proof::Refuted);
-        let why = judgement.stretches.iter().find_map(|stretch| stretch.why.clone());
+        let why = stretches.iter().find_map(|stretch| stretch.why.clone());
+        if hits {
+            judgement.stretches = stretches;
+        }
         if let Some(why) = why.filter(|_| agree || !refuted) {
             judgement.fail(Proof::Refuted, row, why);
         }
@@ -176,7 +183,7 @@ impl<'a> SubjectEvidence<'a> {
                     self.show(sources, row, windows, window, &observation, &mut judgement)?;
                     return Ok(judgement);
                 }
-                let due = self.due(*source, row, window);
+                let due = self.due(*source, row, window)?;
                 if !observation.enough {
                     lacking.push((*source, due, self.lacking(&observation, row)));
                     continue;
@@ -235,9 +242,18 @@ impl<'a> SubjectEvidence<'a> {
     }
 
     /// Whether a source has to have enough in a window.
-    fn due(&self, source: Source<'_>, row: &Row<'_>, window: &Window) -> bool {
-        match source {
-            Source::Probes => true,
+    fn due(&self, source: Source<'a>, row: &Row<'_>, window: &Window) -> Result<bool, AnalysisError> {
+        Ok(match source {
+            // Of what is too brief for them, the packets of the load may tell.
+            Source::Probes => {
+                let class = Class::of(&row.asked.subject);
+                let length = |window: &Window| {
+                    let spans = window.segments.iter().map(|segment| segment.sent(class));
+                    spans.map(|(from, to)| to.saturating_sub(from)).sum::<u64>() as f64
+                };
+                let before = self.measure(source, row.asked.quantity, self.before)?;
+                before.samples as f64 * length(window) >= ENOUGH as f64 * length(self.before)
+            }
             Source::Counters => {
                 let lengths = window.segments.iter().map(|segment| {
                     let (from, to) = segment.settled(Class::Pairs);
@@ -247,7 +263,7 @@ impl<'a> SubjectEvidence<'a> {
             }
             // Where several look, one may have been unable to: a database that is down stamps nothing.
             Source::Checksums | Source::Cpu | Source::Witness(_) => false,
-        }
+        })
     }
 
     fn after(

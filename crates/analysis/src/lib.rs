@@ -17,6 +17,7 @@
 //! found, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
 
 mod balance;
+mod cell_effect;
 mod cells;
 mod clocks;
 mod clustered;
@@ -48,6 +49,8 @@ mod lingering;
 mod links;
 mod little;
 mod measure;
+mod membership;
+mod missed;
 mod observe;
 mod operations;
 mod phases;
@@ -77,6 +80,7 @@ mod watches;
 pub mod words;
 
 pub use balance::Balance;
+pub use cell_effect::CellEffect;
 pub use cells::{CellFindings, DesignFindings, Factor};
 pub use clocks::{ClockMatrix, ClockPair};
 pub use compare::{COMPARISON_FORMAT, Compared, Comparison, Sample, Setting, Side, compare};
@@ -85,7 +89,7 @@ pub use detectors::{DetectorFindings, DetectorSummary};
 pub use disturbance::{HINDERED_SHARE, OTHERS_SHARE, Taker, UNSEEN_SHARE};
 #[doc(hidden)]
 pub use effects::effects;
-pub use effects::{CellEffect, trial_effect};
+pub use effects::trial_effect;
 pub use error::AnalysisError;
 pub use evidence::{Interval, PhaseWindow, TrialEvidence, phase};
 pub use explained::{
@@ -116,7 +120,7 @@ pub use search::{
     CapacityFindings, CapacityOutcome, DangerZone, Lesson, LevelFindings, MaxRate, SearchFindings, ThresholdFindings,
     ThresholdOutcome,
 };
-pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, stall_margin};
+pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, sent_margin, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
 pub use stats::ENOUGH;

@@ -63,7 +63,7 @@ pub(crate) struct Measure {
     pub(crate) samples: u64,
     /// Half-width of the 99.999 % interval of a share; the bound of a clock's error, ns.
     pub(crate) error: f64,
-    /// Of checksums: the share that the emulator says that it damaged.
+    /// Of checksums: the share that the emulator says that it damaged. Of CPU time: the share of the time in which a limit held the node.
     pub(crate) told: f64,
     /// It cannot see this here, however much is there.
     pub(crate) blind: bool,

@@ -110,6 +110,8 @@ struct Change {
     error_ns: u64,
     /// Left out after it, ns, by class.
     margins: [u64; CLASSES],
+    /// Left out after it of probes of pairs, by their sending, ns.
+    sent_margin: u64,
     /// Left out before it of what is known by its sending, ns.
     ///
     /// On healing the emulator lets go of what it holds, so probes sent just before show less than the delay. One sent
@@ -132,6 +134,11 @@ pub(crate) fn longest_delay(fault: &FaultRecord) -> u64 {
 pub fn margin_within(stretch_ns: u64, unsettled_ns: u64) -> u64 {
     let least = unsettled_ns.saturating_sub(SETTLE_NS) + REACH_NS;
     least.max(stretch_ns / 4).min(unsettled_ns)
+}
+
+/// The same of what is known by its sending, ns: a packet meets what is in force when it is sent, however long it is then on its way.
+pub fn sent_margin(stretch_ns: u64, unsettled_ns: u64) -> u64 {
+    REACH_NS.max(stretch_ns / 4).min(unsettled_ns)
 }
 
 /// The same after a process was stopped, ns. That is there wholly and at once; only the others may take a moment.
@@ -166,12 +173,23 @@ fn longest_delay_of(fault: &FaultRecord, class: Class) -> u64 {
     delays.fold(0.0, |most: f64, one| most.max(one.asked)) as u64
 }
 
+/// What a change of a fault unsettles in places of a class, ns.
+fn unsettled_in(fault: &FaultRecord, class: Class) -> u64 {
+    let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    let own = expectations.any(|one| Class::of(&one.subject) == class);
+    if own { fault.unsettled_ns } else { fault.unsettled_ns.min(SETTLE_NS) }
+}
+
+/// Whether a queue may stand before a limit of rate, so that what is sent after it may meet what came before.
+fn queues(fault: &FaultRecord) -> bool {
+    let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
+    expectations.any(|one| one.quantity == Quantity::Rate && one.hit)
+}
+
 /// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
 fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; CLASSES] {
-    let expectations = || fault.severities.iter().flat_map(|severity| &severity.expectations);
     Class::ALL.map(|class| {
-        let own = expectations().any(|one| Class::of(&one.subject) == class);
-        let mut full = if own { fault.unsettled_ns } else { fault.unsettled_ns.min(SETTLE_NS) };
+        let mut full = unsettled_in(fault, class);
         // Where a way takes two links, what is on it is late twice.
         if class == Class::Overlays && longest_delay_of(fault, class) > longest_delay_of(fault, Class::Pairs) {
             full += fault.unsettled_ns.saturating_sub(SETTLE_NS);
@@ -196,7 +214,7 @@ fn changes_of(fault: &FaultRecord) -> Vec<Change> {
         stamps.extend(lasted.map(|(from, to)| (to, Some(to.at_ns.saturating_sub(from.at_ns)))));
     }
     let next = |at_ns: u64| stamps.iter().map(|(stamp, _)| stamp.at_ns).filter(|at| *at > at_ns).min();
-    let (stops, cuts_overlay) = (stops(fault), cuts_overlay(fault));
+    let (stops, cuts_overlay, queues) = (stops(fault), cuts_overlay(fault), queues(fault));
     let change = |(stamp, lasted): &(Stamp, Option<u64>)| {
         let healed = lasted.is_some();
         let next_ns = next(stamp.at_ns).map(|next| next - stamp.at_ns);
@@ -208,8 +226,13 @@ fn changes_of(fault: &FaultRecord) -> Vec<Change> {
             let more = RECONNECT_NS.min(next_ns.unwrap_or(u64::MAX));
             margins[Class::Overlays as usize] = margins[Class::Overlays as usize].max(more);
         }
+        let sent_margin = if queues {
+            margins[Class::Pairs as usize]
+        } else {
+            sent_margin(next_ns.unwrap_or(u64::MAX), unsettled_in(fault, Class::Pairs))
+        };
         let early_ns = if healed { REACH_NS + delay } else { 0 };
-        Change { at_ns: stamp.at_ns, error_ns: stamp.error_ns, margins, early_ns }
+        Change { at_ns: stamp.at_ns, error_ns: stamp.error_ns, margins, sent_margin, early_ns }
     };
     stamps.iter().map(change).collect()
 }
@@ -306,21 +329,22 @@ fn in_force(faults: &[FaultRecord], which: &[usize], span: Span) -> Vec<(Force, 
 
 /// Takes away what is too near to a change. A margin may reach beyond the next change.
 fn trim(all: &mut [Segment], changes: &[Change]) {
-    let mut from = [0; CLASSES];
+    let (mut from, mut sent_from) = ([0; CLASSES], 0);
     let mut next = 0;
     for segment in all.iter_mut() {
         while let Some(change) = changes.get(next).filter(|change| change.at_ns <= segment.between.0) {
             for (from, margin) in from.iter_mut().zip(change.margins) {
                 *from = (*from).max(change.at_ns + change.error_ns + margin);
             }
+            sent_from = sent_from.max(change.at_ns + change.error_ns + change.sent_margin);
             next += 1;
         }
         for (class, from) in from.iter().enumerate() {
             segment.settled[class].0 = segment.settled[class].0.max(*from);
             segment.begun[class].0 = segment.begun[class].0.max(*from);
         }
-        for (sent, class) in segment.sent.iter_mut().zip([Class::Pairs, Class::Overlays]) {
-            sent.0 = sent.0.max(from[class as usize]);
+        for (sent, from) in segment.sent.iter_mut().zip([sent_from, from[Class::Overlays as usize]]) {
+            sent.0 = sent.0.max(from);
         }
     }
     let (mut settled, mut sent, mut begun) = (u64::MAX, u64::MAX, [u64::MAX; CLASSES]);

@@ -350,7 +350,7 @@ impl<'a> SubjectEvidence<'a> {
         let parted = is_share(quantity)
             || matches!(
                 quantity,
-                Quantity::Answers | Quantity::Running | Quantity::ProcessorShare | Quantity::ClockDrift
+                Quantity::Answers | Quantity::Running | Quantity::ProcessorShare | Quantity::ClockDrift | Quantity::Rate
             )
             // Histograms of the emulator are judged by their single packets.
             || matches!(quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && source == Source::Probes;
@@ -361,7 +361,8 @@ impl<'a> SubjectEvidence<'a> {
             for part in segment.parts(Class::of(&row.asked.subject), share) {
                 let one = std::slice::from_ref(&part);
                 let during = self.place_measure(source, quantity, one, &window.forces)?;
-                if during.samples < enough(source, quantity) || during.leans {
+                // Packets that are hit in bursts say less than as many that are hit each by itself.
+                if (during.samples as f64) < enough(source, quantity) as f64 * clumps || during.leans {
                     continue;
                 }
                 if let Some(why) = self.clustered(source, row, (one, &window.forces), LACKING / share)? {
@@ -432,22 +433,23 @@ pub(crate) fn is_chance(row: &Row<'_>, whole: &Observation<'_>, before: &Measure
 /// How much more a share varies for the bursts in which packets are hit ([`clumping`]): of runs that did not record them as far as the
 /// tolerance says; none if nobody can say what a short part shows.
 fn clumps(row: &Row<'_>, before: &Measure) -> Option<f64> {
-    /// The tolerance of a share is a tenth of it for each packet of a mean burst, and half of it at most.
+    /// In runs that did not record bursts the tolerance of a share is a tenth of it for each packet of a mean burst, and half of it at most.
     const OF_BURST: f64 = 0.1;
-    /// Bursts of nearly five packets.
+    /// Of bursts of nearly five packets.
     const MOST: f64 = 8.8;
     if !is_share(row.asked.quantity) {
         return Some(1.0);
     }
     let asked = row.asked.asked.abs();
+    let told = |tolerance: f64| 2.0 * (tolerance / (OF_BURST * asked)).max(1.0) - 1.0;
     let clumps = match row.asked.burst {
-        Some(_) => clumping(row.asked),
-        None if row.asked.hit && asked > 0.0 => 2.0 * (row.asked.tolerance / (OF_BURST * asked)).max(1.0) - 1.0,
-        None => 1.0,
+        Some(_) => Some(clumping(row.asked)),
+        None if row.asked.hit && asked > 0.0 => Some(told(row.asked.tolerance)).filter(|clumps| *clumps < MOST),
+        None => Some(1.0),
     };
     // Of what the network loses by itself nobody has recorded in which bursts.
     let own = before.value.unwrap_or(0.0) > 0.01;
-    (clumps < MOST && (row.asked.hit || !own)).then_some(clumps)
+    clumps.filter(|_| row.asked.hit || !own)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::{
     samples::{self, Sample},
     segments::{Class, Segment, Span},
     stats,
+    target::HELD,
 };
 
 /// Of an answer of which the record does not say when it came (formats before [`Quantity::AnswerTime`]) it was at most this much later,
@@ -290,7 +291,8 @@ impl<'a> SubjectSeries<'a> {
             cores += row.cores_ns;
             readings += 1;
         }
-        Measure::exact((cores > 0).then(|| busy as f64 / cores as f64), readings)
+        let held = self.witness(HELD, Quantity::ProcessorShare, segments).value.unwrap_or(0.0);
+        Measure { told: held, ..Measure::exact((cores > 0).then(|| busy as f64 / cores as f64), readings) }
     }
 
     /// What a witness saw, segment by segment.

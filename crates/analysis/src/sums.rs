@@ -1,6 +1,6 @@
 //! Adding up a phase: interval by interval, then trial by trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brownout_record::{LatencyRow, Objective};
 
@@ -153,6 +153,16 @@ impl PhaseSums {
 
     /// Of one phase of one trial.
     pub(crate) fn of(evidence: &TrialEvidence, window: &PhaseWindow, objective: &Objective) -> Self {
+        PhaseSums::without(evidence, window, objective, &BTreeSet::new())
+    }
+
+    /// The same without the intervals that start at these moments.
+    pub(crate) fn without(
+        evidence: &TrialEvidence,
+        window: &PhaseWindow,
+        objective: &Objective,
+        starts: &BTreeSet<u64>,
+    ) -> Self {
         let mut sums = PhaseSums {
             name: window.name.clone(),
             starts_ns: Some(window.starts_ns),
@@ -167,7 +177,8 @@ impl PhaseSums {
             statements: BTreeMap::new(),
             never_sent: BTreeMap::new(),
         };
-        for interval in evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP) {
+        let intervals = evidence.intervals_of(window).filter(|_| window.name != phase::SET_UP);
+        for interval in intervals.filter(|interval| !starts.contains(&interval.starts_ns)) {
             sums.add_interval(interval, objective);
         }
         sums

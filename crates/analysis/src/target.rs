@@ -312,7 +312,16 @@ impl Question<'_> {
     }
 
     fn processor(&self, limit: Option<f64>, without: Option<f64>, before: f64) -> Option<Target> {
+        // In each period in which it held the node at all, the limit had let it use what it allows: less says that it allows less.
+        let owed = |limit: f64| limit * self.during.told;
+        let share = self.during.value.unwrap_or(f64::INFINITY);
         match (limit, self.source) {
+            (Some(limit), Source::Cpu) if share < (1.0 - UNCOUNTED) * owed(limit) => Some(Target {
+                bound: Bound::AtLeast,
+                slack: UNCOUNTED * owed(limit),
+                tells: false,
+                ..Target::value(owed(limit), owed(limit))
+            }),
             (Some(limit), Source::Cpu) => Some(Target {
                 bound: Bound::AtMost,
                 // It tells only a node that wanted more before, and takes all that it may now.

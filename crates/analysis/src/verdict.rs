@@ -9,7 +9,9 @@ use crate::{
     CellFindings, DesignFindings, EncryptionFindings, Instrument, Proof, Punctuality, SearchFindings, Taker,
     TrialEvidence, TrialFindings, Validity,
     evidence::phase,
-    explained, harm, possible,
+    explained, harm,
+    missed::{DoubtfulMiss, doubtful_misses},
+    possible,
     words::{bound, confidence, percent, relative_range, share},
 };
 
@@ -107,14 +109,18 @@ pub(crate) fn of_trial(
     evidence: &TrialEvidence,
     trial: &TrialFindings,
 ) -> (Validity, Vec<String>) {
-    let disturbed = disturbance(&trial.instrument);
-    let explained = unless_disturbed(evidence, trial);
+    let (by_others, by_itself): (Vec<DoubtfulMiss>, Vec<DoubtfulMiss>) =
+        doubtful_misses(description, evidence, trial).into_iter().partition(|miss| miss.by_others);
+    let texts = |misses: Vec<DoubtfulMiss>| misses.into_iter().map(|miss| miss.text);
+    let disturbed: Vec<String> = disturbance(&trial.instrument).into_iter().chain(texts(by_others)).collect();
+    let mut explained = unless_disturbed(evidence, trial);
+    explained.extend(texts(by_itself));
     let unexplained = broken(description, evidence, trial);
     let validity = if trial.cut {
         Validity::Interrupted
     } else if !unexplained.is_empty() {
         Validity::Invalid
-    } else if disturbed.is_some() {
+    } else if !disturbed.is_empty() {
         Validity::Disturbed
     } else if !explained.is_empty() {
         Validity::Invalid
@@ -209,6 +215,7 @@ fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Stri
     if trial.harm.len() > NAMED {
         reasons.push(format!("{} more places and quantities showed what no fault asked for", trial.harm.len() - NAMED));
     }
+    reasons.extend(harm::unseen(evidence));
     let instrument = &trial.instrument;
     // What others did to the instrument is said in their reason.
     if instrument.too_late_by_itself {

@@ -193,7 +193,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("rate: 400/s", "rate: 400/s\n  timeout: 2h", ":5:", &["2h", "up to 60s"]),
     ("fault: 8s, ", "", ":5:", &["no phase 'fault'"]),
     ("warm-up: 20s", "warm-up: 5s", ":5:", &["5s", "a whole number of seconds, at least 16s"]),
-    ("baseline: 5s", "baseline: 2500ms", ":5:", &["2.5s is no such length; write a whole number of seconds"]),
+    ("baseline: 5s", "baseline: 2500ms", ":5:", &["2.5s is not a valid length; write a whole number of seconds"]),
     ("baseline: 5s, ", "", ":5:", &["missing field `baseline`"]),
     ("{ p99: 100ms }", "{ p99: 100ms, p50: 5ms }", ":8:", &["one percentile"]),
     ("recovery: 5s", "recovery: 2s", ":5:", &["a whole number of seconds, at least 3s"]),

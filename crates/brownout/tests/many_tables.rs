@@ -1,4 +1,4 @@
-//! Profiles as the load of an experiment, on real Cassandra: two tables, filled, loaded, told apart.
+//! Profiles as the load of an experiment, on real Cassandra: two tables, filled, loaded, distinguished.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 

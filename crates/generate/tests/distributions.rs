@@ -115,15 +115,15 @@ fn arguments_that_make_no_sense_are_refused_with_what_would() {
         ("uniform(10..1)", "10 is above 1; it is written uniform(min..max)"),
         ("exp(1..2)", "two values are too few for this shape; uniform takes them"),
         ("zipf(1..10,0)", "the exponent must be above 0, not 0"),
-        ("zipf(1..10,NaN)", "`NaN` is no number"),
-        ("hotspot(1..10,1.5,0.5)", "`1.5` is no share between 0 and 1"),
+        ("zipf(1..10,NaN)", "`NaN` is not a number"),
+        ("hotspot(1..10,1.5,0.5)", "`1.5` is not a share between 0 and 1"),
         ("hotspot(1..10)", "1 arguments"),
         ("fixed(99999999999B)", "`99999999999B` is too large"),
         ("uniform(-9223372036854775808..9223372036854775807)", "holds more values than a number can count"),
-        ("uniform(1..2..3)", "`1..2..3` is no range"),
+        ("uniform(1..2..3)", "`1..2..3` is not a range"),
         ("gaussian(1..10,0)", "standard deviation would be inf"),
         ("gaussian(1..10,5,-1)", "standard deviation would be -1"),
-        ("qextreme(1..10,1,0)", "`0` is no count of bands"),
+        ("qextreme(1..10,1,0)", "`0` is not a number of bands"),
     ] {
         assert!(arguments(text).contains(told), "{text}: {}", arguments(text));
     }

@@ -97,7 +97,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// The exit code of the command line for this (design, section 5).
+    /// The exit code of the command line for this.
     pub fn exit_code(&self) -> u8 {
         match self {
             LabError::File(_) | LabError::Resume(_) => 2,

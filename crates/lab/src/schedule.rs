@@ -11,14 +11,11 @@ use crate::{
     faults::{ActiveFault, Capabilities, Fault, Healing, Role, Roles},
     hosts::Hosts,
     observer::Observer,
-    plan::{PlannedFault, PlannedPeriod},
+    plan::{BRIEF, PlannedFault, PlannedPeriod},
 };
 
 /// A fault that would begin later than this is left out, ns: in force at another time it were another experiment.
 const LATE_NS: u64 = 1_000_000_000;
-/// The counters of links are read once a second. In periods shorter than this no such reading may lie, so they are read around
-/// each change as well.
-const BRIEF_NS: u64 = 1_000_000_000;
 /// A busy machine does not end a period in time. One that is longer or shorter by more than this share, and [`UNTIMELY_NS`], is told.
 const UNTIMELY: f64 = 0.1;
 /// What a change of a fault may take on a busy machine, ns.
@@ -429,7 +426,7 @@ impl Scheduled<'_> {
 
     /// Whether it is one of links, in a period in which no reading of their counters may lie.
     fn is_brief_on_links(&self) -> bool {
-        let brief = self.current().is_some_and(|period| period.ends.ns() - period.starts.ns() < BRIEF_NS);
+        let brief = self.current().is_some_and(|period| period.ends.ns() - period.starts.ns() < BRIEF.ns());
         let fault = self.severity().and_then(|severity| self.concrete(severity));
         brief && fault.is_some_and(|fault| !fault.links().is_empty())
     }

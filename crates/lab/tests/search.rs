@@ -283,11 +283,11 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
         (file(&format!("{{ {delay}, max-rate: {{ p99: 20ms }} }}")), &["write what is searched"]),
         (
             file("{ danger-zone: faults.0.slow.host }"),
-            &["some.yaml:6:", "'n2' is no number with a unit", "faults.0.slow.delay"],
+            &["some.yaml:6:", "'n2' is not a number with a unit", "faults.0.slow.delay"],
         ),
         (file("{ danger-zone: faults.0.slow }"), &["no severity", "what it has below it"]),
-        (file("{ danger-zone: load.rate }"), &["some.yaml:6:", "'load.rate' is no severity of a fault"]),
-        (file("{ danger-zone: delay }"), &["nothing in the file is ${delay}", "name a severity"]),
+        (file("{ danger-zone: load.rate }"), &["some.yaml:6:", "'load.rate' is not the severity of a fault"]),
+        (file("{ danger-zone: delay }"), &["${delay} is not in the file", "name a severity"]),
         (file("{ danger-zone: faults.0.slow.jitter }"), &["the range has to be written", "from: the mildest value"]),
         (file("{ danger-zone: faults.0.slow.jitter, from: 1ms }"), &["faults.0.slow.jitter", "exceeds the delay"]),
         (
@@ -297,8 +297,8 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
         (file(&format!("{{ {delay}, from: 1s }}")), &["search.from", "has to be below to: 1s"]),
         (file(&format!("{{ {delay}, from: 10ms, to: 15ms }}")), &["too narrow", "a factor of 2"]),
         (file(&format!("{{ {delay}, from: 0ms }}")), &["search.from", "write a value above 0"]),
-        (file(&format!("{{ {delay}, from: 1% }}")), &["search.from", "'1%' is no amount like 10ms"]),
-        (file(&format!("{{ {delay}, to: soon }}")), &["search.to", "'soon' is no amount like 10ms"]),
+        (file(&format!("{{ {delay}, from: 1% }}")), &["search.from", "'1%' is not an amount like 10ms"]),
+        (file(&format!("{{ {delay}, to: soon }}")), &["search.to", "'soon' is not an amount like 10ms"]),
         (
             file(&format!("{{ {delay}, between: [50%, 10%] }}")),
             &["some.yaml:6:", "search.between", "ascending, such as [10%, 50%]"],
@@ -314,7 +314,7 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
         (file("{ max-rate: { p99: 20ms }, between: [10%] }"), &["search.between", "take it out"]),
         (file("{ max-rate: {} }"), &["search.max-rate", "such as { p99: 20ms }"]),
         (file("{ max-rate: { p99: 20ms, p50: 5ms } }"), &["search.max-rate", "one percentile"]),
-        (file("{ max-rate: { p99: 20ms }, from: 30% }"), &["search.from", "'30%' is no rate"]),
+        (file("{ max-rate: { p99: 20ms }, from: 30% }"), &["search.from", "'30%' is not a rate"]),
         (file("{ max-rate: { p99: 20ms }, to: 100/s }"), &["search.to", "is below from: 400/s"]),
         (file("{ max-rate: { p99: 20ms }, to: 2000k/s }"), &["some.yaml:6:", "search.to", "2000k/s is beyond"]),
         (file("{ max-rate: { p99: 20ms }, precision: 1% }"), &["search.precision", "from 2% to 50%"]),
@@ -328,7 +328,7 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
         ),
         (
             file("{ max-rate: { p99: 20ms } }").replace("400/s", "30%"),
-            &["some.yaml:1:", "load.rate", "'30%' is no rate"],
+            &["some.yaml:1:", "load.rate", "'30%' is not a rate"],
         ),
     ] {
         let Err(error) = Design::new(&source(&text)) else { panic!("this is no mistake: {text}") };

@@ -165,7 +165,7 @@ fn what_cannot_vary_is_told_with_its_place_and_the_remedy() {
         (format!("  delay: [1ms]\n{few}  exclude: [{{ delay: 2ms }}]\n"), &["delay has no level '2ms'; it has 1ms"]),
         (
             format!("  delay: [1ms]\n{few}  exclude: [{{ dely: 1ms }}]\n"),
-            &["'dely' is no factor", "delay, consistency"],
+            &["'dely' is not a factor", "delay, consistency"],
         ),
         (format!("  delay: [1ms]\n{few}  exclude: [{{ delay: 1ms }}]\n"), &["0 combinations cannot be run"]),
         (

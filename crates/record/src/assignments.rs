@@ -24,7 +24,7 @@ impl Document for Assignments {
         }
         // Format 1 had a line for each.
         let lines = fields.remove("lines").ok_or("it has no lines")?;
-        let lines = lines.as_str().ok_or("its lines are no text")?.lines().map(Value::from);
+        let lines = lines.as_str().ok_or("its lines are not text")?.lines().map(Value::from);
         fields.insert("assignments".to_owned(), lines.collect());
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<ProbeSample>, RecordErr
     if !bytes.len().is_multiple_of(SAMPLE_BYTES) {
         return Err(RecordError::Damaged {
             what: "probe samples",
-            why: format!("{} bytes are no multiple of {SAMPLE_BYTES}", bytes.len()),
+            why: format!("{} bytes are not a multiple of {SAMPLE_BYTES}", bytes.len()),
         });
     }
     let word = |chunk: &[u8], at: usize| {

@@ -40,7 +40,7 @@ pub(crate) fn read<T: Document>(text: &str) -> Result<T, RecordError> {
     let damaged = |why: String| RecordError::Damaged { what: T::WHAT, why };
     let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
     let format = fields.remove(KEY).map_or(Some(1), |format| format.as_u64());
-    let format = format.filter(|format| *format > 0).ok_or_else(|| damaged(format!("its {KEY:?} is no number")))?;
+    let format = format.filter(|format| *format > 0).ok_or_else(|| damaged(format!("its {KEY:?} is not a number")))?;
     if format > T::FORMAT {
         let why = format!("it has format {format}, this version reads up to {}", T::FORMAT);
         return Err(RecordError::Newer { what: T::WHAT, why });

@@ -1,9 +1,9 @@
 //! Histograms of times as they lie in the file: added up without being decoded.
 
 use crate::{
-    Histogram, RecordError,
+    AddTo, Histogram, RecordError,
     blob::{decode_histogram, encode_histogram},
-    latencies::empty,
+    times::empty,
 };
 
 /// Times of operations as they lie in the file, in a few hundred bytes, and added up without being decoded first.
@@ -26,28 +26,22 @@ impl EncodedTimes {
         &self.0
     }
 
-    /// Each time that occurs, ns, and how often; from the least on. Of all that the format does not tell apart it is the
-    /// least: see [`EncodedTimes::most_of`].
+    /// Each time that occurs, ns, and how often; from the least on. Of all that the format does not distinguish it is
+    /// the least: see [`EncodedTimes::most_of`].
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         // What was read or made is whole.
         Entries::of(&self.0).into_iter().flatten().flatten()
     }
 
-    /// The greatest time that the format does not tell from this one, ns.
+    /// The greatest time that the format does not distinguish from this one, ns.
     pub fn most_of(ns: u64) -> u64 {
         ns | ((1 << doublings(ns)) - 1)
     }
 
-    /// How many took at most so long, ns, as far as the format tells them apart.
+    /// How many took at most so long, ns, as far as the format distinguishes them.
     pub fn within(&self, ns: u64) -> u64 {
         self.iter().take_while(|(least, _)| *least <= ns).fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
-}
-
-/// Times that can be added to others. These are told apart by three digits, too, and grow as they need to: it cannot fail.
-pub trait AddTo {
-    /// Adds all of them.
-    fn add_to(&self, sum: &mut Histogram);
 }
 
 impl AddTo for EncodedTimes {
@@ -55,12 +49,6 @@ impl AddTo for EncodedTimes {
         for (ns, count) in self.iter() {
             let _ = sum.record_n(ns, count);
         }
-    }
-}
-
-impl AddTo for Histogram {
-    fn add_to(&self, sum: &mut Histogram) {
-        let _ = sum.add(self);
     }
 }
 
@@ -90,7 +78,8 @@ pub fn add_encoded(bytes: &[u8], to: &mut Histogram) -> Result<(), RecordError> 
     Ok(())
 }
 
-/// Below the first doubling values are told apart in steps of one, 2048 of them; each further doubling has 1024 steps.
+/// Below the first doubling values are distinguished in steps of one, 2048 of them; each further doubling has 1024
+/// steps.
 const HALF: u64 = 1024;
 
 /// How often the steps of this value have doubled.

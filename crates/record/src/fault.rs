@@ -273,7 +273,7 @@ fn several_severities(fields: &mut Map<String, Value>) -> Result<(), String> {
     let mut take = |name: &str| fields.remove(name).ok_or_else(|| format!("it has no {name}"));
     let (mut expectations, injected, healed) = (take("expectations")?, take("injected")?, take("healed")?);
     let mut longest_ns = 0.0_f64;
-    for expectation in expectations.as_array_mut().ok_or("its expectations are no list")? {
+    for expectation in expectations.as_array_mut().ok_or("its expectations are not a list")? {
         let fields = expectation.as_object_mut().ok_or("an expectation has no fields")?;
         let mut take = |name: &str| fields.remove(name).ok_or_else(|| format!("an expectation has no {name}"));
         let subject = json!({ "kind": "pair", "from": take("from")?, "to": take("to")? });

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{AddTo, Histogram};
+use crate::{AddTo, Histogram, times::empty};
 
 /// Which operations a percentile is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,11 +165,6 @@ fn rank(percent: f64, count: u64) -> f64 {
 
 fn at_rank(times: &Histogram, rank: f64) -> u64 {
     times.value_at_quantile((rank - 0.5) / times.len() as f64)
-}
-
-pub(crate) fn empty() -> Histogram {
-    // Three digits are within the 0 to 5 that the constructor takes.
-    Histogram::new(3).unwrap_or_else(|_| unreachable!("three significant digits are always allowed"))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod reader;
 mod readers;
 mod recorder;
 mod rows;
+mod times;
 
 pub use blob::{decode_histogram, encode_histogram};
 pub use clock::ClockRow;
@@ -34,7 +35,7 @@ pub use description::{
 };
 pub use design::{CellRow, DesignDescription, FactorDescription, SearchDescription, SessionRow};
 pub use document::Document;
-pub use encoded::{AddTo, EncodedTimes, add_encoded};
+pub use encoded::{EncodedTimes, add_encoded};
 pub use error::RecordError;
 pub use evidence::EvidenceRow;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
@@ -47,6 +48,7 @@ pub use rows::{
     Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
     TrialRow, TrialState, WitnessRow,
 };
+pub use times::AddTo;
 
 /// Latencies and errors in nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;

@@ -155,7 +155,7 @@ impl Run {
             self.rows("SELECT value FROM meta WHERE key = 'started_unix_ms'", [], |row| row.get(0))?;
         text.first()
             .and_then(|text| text.parse().ok())
-            .ok_or(RecordError::Damaged { what: "start time", why: format!("{text:?} is no number") })
+            .ok_or(RecordError::Damaged { what: "start time", why: format!("{text:?} is not a number") })
     }
 
     /// All trials, in order.
@@ -368,7 +368,7 @@ impl Run {
                 };
                 let name: String = row.get(4)?;
                 let quantity = Quantity::of(&name).ok_or_else(|| {
-                    let why = format!("{name:?} is no quantity this version knows");
+                    let why = format!("{name:?} is not a quantity that this version knows");
                     damaged(4, RecordError::Newer { what: "witness table", why })
                 })?;
                 Ok(WitnessRow {

@@ -39,8 +39,8 @@ pub const TERMS: [(&str, &str); 23] = [
     ),
     (
         "worse, better, no difference, inconclusive",
-        "the interval of the change excludes none; if there is a change, it is smaller than 1 %; these trials do not tell: with how \
-         many more blocks they would is said beside it",
+        "worse or better: the interval of the change excludes zero; no difference: a change, if there is one, is \
+         smaller than 1 %; inconclusive: these trials cannot tell, and beside it stands how many more blocks could",
     ),
     (
         "hit, spared",

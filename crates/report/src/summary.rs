@@ -122,7 +122,7 @@ impl Page {
             self.painted(&cells::FACTOR_HEADINGS, factors.telling());
             if factors.left_out() > 0 {
                 let text = format!(
-                    "  of {} pairs nothing is told that they do together; all are in the report and in --json",
+                    "  of {} pairs no joint effect was found; all are in the report and in --json",
                     factors.left_out()
                 );
                 self.line(Paint::Dim, &text);

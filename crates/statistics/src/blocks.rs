@@ -34,8 +34,9 @@ pub struct Comparison {
     pub no_larger_than: f64,
     /// What follows.
     pub outcome: Outcome,
-    /// Of few blocks with two or three trials without a fault each: the chance of as much without an effect, by what all of them
-    /// scatter. Below 1 % something has changed, even where [`Comparison::outcome`] cannot tell by how much.
+    /// Of few blocks with two or three trials without a fault each: the p-value (the probability of an effect at least this
+    /// large if there were none), by what all of them scatter. Below 1 % something has changed, even where
+    /// [`Comparison::outcome`] cannot tell by how much.
     pub changed: Option<f64>,
 }
 

@@ -39,7 +39,7 @@ pub fn change_over(values: &[f64]) -> f64 {
 pub struct Trend {
     /// Pairs that rise less pairs that fall.
     pub score: i64,
-    /// The chance of as much without a trend, two-sided.
+    /// The two-sided p-value: the probability of a trend at least this strong if there were none.
     pub p: f64,
 }
 

@@ -34,7 +34,7 @@ pub struct Estimate {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The chance of as much without an effect, two-sided.
+    /// The two-sided p-value: the probability of an effect at least this large if there were none.
     pub p: f64,
     /// The smallest effect that would have been seen in four of five such runs, at an error of 5 %.
     pub smallest_seen: f64,

@@ -17,7 +17,7 @@ pub struct Difference {
     pub error: f64,
     /// Degrees of freedom of that.
     pub freedom: f64,
-    /// The chance of as much without a difference, two-sided.
+    /// The two-sided p-value: the probability of a difference at least this large if there were none.
     pub p: f64,
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn walsh_averages(values: &[f64]) -> Vec<f64> {
     averages
 }
 
-/// The two-sided chance of as much, or more, without an effect.
+/// The two-sided p-value: the probability of an effect at least this large if there were none.
 pub(crate) fn chance(values: &[f64], averages: &[f64]) -> f64 {
     let count = |is: fn(&f64) -> bool| averages.iter().filter(|value| is(value)).count() as f64;
     let smaller = count(|value| *value < 0.0).min(count(|value| *value > 0.0));

@@ -100,7 +100,7 @@ pub struct Compared {
     pub change: f64,
     /// Its interval, at the comparison's confidence; none with one run on a side.
     pub interval: Option<(f64, f64)>,
-    /// The chance of as much without a difference, of this figure alone.
+    /// The p-value, of this figure alone: the probability of a difference at least this large if there were none.
     pub p: Option<f64>,
     /// No change is larger than this, up or down: the farther end of the 90 % interval.
     pub no_larger_than: Option<f64>,

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     Model,
+    paths::{Operation, Way},
     places::Delays,
-    ways::{Operation, Way},
 };
 
 /// A share k of the operations meets an extra delay D.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{
     Model,
+    paths::{Operation, Way},
     places::Delays,
-    ways::{Operation, Way},
 };
 use crate::{Part, PhaseFindings};
 

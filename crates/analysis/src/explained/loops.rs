@@ -5,7 +5,7 @@ use brownout_record::{LoadDescription, LoadPart};
 use super::{
     closed_loop::throughput_loss,
     delayed::{self, Extra},
-    ways::Operation,
+    paths::Operation,
 };
 use crate::sums::PhaseSums;
 

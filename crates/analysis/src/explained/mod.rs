@@ -13,6 +13,7 @@ mod delayed;
 mod floor;
 mod level;
 mod loops;
+mod paths;
 mod places;
 mod raft;
 mod ring;
@@ -32,8 +33,8 @@ use self::{
     delayed::Extra,
     floor::Looked,
     loops::Loops,
+    paths::Operation,
     places::{Delays, Hosts, Packet},
-    ways::Operation,
 };
 use crate::{
     ClosedLoop, Effect, Latencies, Leadership, PhaseFindings, Routes, TrialEvidence, evidence::phase, leaders, little,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brownout_record::{Expectation, FaultRecord, Placement, Quantity, Subject};
 
-use super::ways::Path;
+use super::paths::Path;
 use crate::Routes;
 
 /// The hosts by their places: the nodes of the ring, then the load.

@@ -12,8 +12,8 @@
 use brownout_record::{OperationPlacement, Placement};
 
 use super::{
+    paths::{Awaited, Choices, Operation, Path, Routes, Way},
     places::Disks,
-    ways::{Awaited, Choices, Operation, Path, Routes, Way},
 };
 
 /// The consistency of what a leader decides.

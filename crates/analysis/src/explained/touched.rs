@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::{
     Model,
+    paths::{Operation, Path, Way},
     places::{Disks, Places},
     raft,
-    ways::{Operation, Path, Way},
 };
 
 /// The share of operations that a fault can touch, by the plan: exact, by enumeration of coordinators, replicas and choices.

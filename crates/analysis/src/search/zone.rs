@@ -209,7 +209,7 @@ impl DangerZone {
                         }
                         (None, None) => ": no trial is sure".to_owned(),
                     };
-                    format!("Where the loss of goodput passes {loss} is not told{known}. ")
+                    format!("The trials do not show where the loss of goodput passes {loss}{known}. ")
                 }
             };
             if !one.back.is_empty() {

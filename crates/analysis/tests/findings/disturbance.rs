@@ -124,6 +124,25 @@ fn a_short_disturbance_is_a_warning_and_one_of_a_whole_phase_is_not() {
     assert_eq!((none.verdict.validity, none.trials[0].instrument.disturbed_intervals.len()), (Validity::Valid, 0));
 }
 
+/// A second of nine in which every second operation fails is five per cent of all: more than an objective of 99 % allows, and no more
+/// than a disturbance that leaves a trial valid may do.
+#[test]
+fn an_objective_that_a_short_disturbance_alone_misses_is_not_said_to_be_missed() {
+    let failing = |_: u32, phase: &str, second: u64| if phase == "baseline" && second < 1 { 0.5 } else { 0.0 };
+    let missed = Synthetic { failing, ..Synthetic::default() };
+    let own = analysed(&missed);
+    assert_eq!((own.verdict.validity, exit_code(&own)), (Validity::Valid, 1), "{:?}", own.verdict.reasons);
+    let found = analysed(&Synthetic { failing, crowded: &["baseline"], crowded_for: 1, ..beside(0.4) });
+    assert!(!found.trials[0].instrument.disturbed, "{:?}", found.trials[0].instrument.punctuality);
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Disturbed, 3), "{:?}", found.verdict.reasons);
+    let told = "the objective is missed in the baseline";
+    assert!(found.verdict.reasons[0].contains(told), "{:?}", found.verdict.reasons);
+    // What it misses by itself, it misses beside others.
+    let failing = |_: u32, phase: &str, _: u64| if phase == "baseline" { 0.5 } else { 0.0 };
+    let by_itself = analysed(&Synthetic { failing, crowded: &["baseline"], crowded_for: 1, ..beside(0.4) });
+    assert_eq!((by_itself.verdict.validity, exit_code(&by_itself)), (Validity::Valid, 1));
+}
+
 #[test]
 fn a_reading_of_the_processors_says_nothing_of_the_time_after_it() {
     // The last reading is of the baseline, which was quiet.

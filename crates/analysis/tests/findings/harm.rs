@@ -325,6 +325,22 @@ fn pairs_of_too_few_probes_are_counted_and_told() {
     assert!(few.warnings.iter().any(|warning| warning.contains(told)), "{:?}", few.warnings);
 }
 
+/// A slow disk needs no probe to be proven: that a pair was harmed meanwhile, nobody would have seen.
+#[test]
+fn a_phase_without_probes_is_not_taken_for_one_without_harm() {
+    let slow = Made::new(Quantity::SyncTime, vec![Subject::directory("n2", "data")], 20e6, 2e6);
+    let seen = Scenario { probes: 50, ..Scenario::of(vec![slow]) };
+    assert_eq!(analysed(&seen).trials[0].invalid, [""; 0]);
+    let absent = |from, to| vec![("probes".to_owned(), from, to)];
+    let found = analysed(&Scenario { absent: absent(5.0, 20.0), ..seen.clone() });
+    assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3));
+    let why = &found.trials[0].invalid[0];
+    assert!(why.contains("in the fault hardly any probes were sent on 12 of 12 ordered pairs"), "{why}");
+    assert!(why.contains("sent 250 of about 1000"), "{why}");
+    let found = analysed(&Scenario { absent: absent(20.0, 40.0), ..seen });
+    assert!(found.trials[0].invalid[0].contains("in the recovery"), "{:?}", found.trials[0].invalid);
+}
+
 /// Nobody is left who could say that packets did not wait for the emulator.
 #[test]
 fn intervals_are_late_of_which_nobody_knows_whether_the_emulator_waited() {

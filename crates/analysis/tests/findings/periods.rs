@@ -224,6 +224,72 @@ fn periods_that_lose_in_long_bursts_are_not_refuted_for_their_chance() {
     assert_eq!(first_fault(&run(None)).verdict, Proof::Refuted, "each by itself, nothing like this happens");
 }
 
+/// A tenth of the time, a delay is twice what was asked.
+#[test]
+fn a_delay_that_is_too_long_for_a_tenth_of_the_time_is_refuted() {
+    let made = Made::new(Quantity::OneWayDelay, pair(), 50e6, 2e6);
+    let does = Does::Otherwise(100e6, vec![(8.0, 10.5)]);
+    let fault = first_fault(&Scenario::of(vec![made.does(does)]));
+    assert_eq!(fault.verdict, Proof::Refuted);
+    assert!(fault.reasons[0].contains("above"), "{:?}", fault.reasons);
+}
+
+#[test]
+fn a_rate_that_is_far_below_what_was_asked_for_most_of_the_time_is_refuted() {
+    let made = Made::new(Quantity::Rate, pair(), 10e6, 1e6);
+    // One train in seven shows what was asked, and so the best of all do.
+    let does = Does::Otherwise(1e6, vec![(0.0, 17.0)]);
+    let fault = first_fault(&Scenario { looks: 200, ..Scenario::of(vec![made.does(does)]) });
+    assert_eq!(fault.verdict, Proof::Refuted, "{:?}", fault.rows);
+}
+
+#[test]
+fn a_limit_of_processors_that_is_stricter_than_asked_is_refuted() {
+    let made = Made::new(Quantity::ProcessorShare, node(), 0.2, 0.02);
+    let limited = |does| Scenario { held: true, ..Scenario::of(vec![made.clone().does(does)]) };
+    let honest = first_fault(&limited(Does::AsSaid));
+    assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]));
+    // It wants half of the processors, and is held for nine tenths of the time.
+    let fault = first_fault(&limited(Does::Otherwise(0.05, vec![(0.0, 20.0)])));
+    assert_eq!(fault.verdict, Proof::Refuted);
+    assert!(fault.reasons[0].contains("where at least 18"), "{:?}", fault.reasons);
+}
+
+/// In two of six periods another pair has the limit as well: of all periods a median does not show it.
+#[test]
+fn sizes_and_rates_that_spill_over_in_some_periods_are_refuted() {
+    for made in [Made::new(Quantity::LargestPacket, pair(), 1200.0, 0.0), Made::new(Quantity::Rate, pair(), 10e6, 1e6)]
+    {
+        let quantity = made.quantity;
+        let spilling = |does| {
+            let made = made.clone().during(&flaps()).does(does);
+            first_fault(&Scenario { seconds: [20, 36, 20], looks: 200, ..Scenario::of(vec![made]) })
+        };
+        let honest = spilling(Does::AsSaid);
+        assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]), "{quantity}");
+        let fault = spilling(Does::SpillsIn(Subject::pair("n1", "n3"), vec![2, 5]));
+        assert_eq!(fault.verdict, Proof::Refuted, "{quantity}");
+        assert!(fault.reasons[0].starts_with("n1 → n3: period 2 of 6"), "{:?}", fault.reasons);
+    }
+}
+
+/// A loss of 20 % in bursts of ten packets, as the emulator counted it: gone for a third of the time, it is 14 % of all.
+#[test]
+fn a_loss_in_bursts_that_is_gone_for_a_third_of_the_time_is_refuted() {
+    let run = |does| {
+        let made = Made { burst: Some(10.0), ..Made::new(Quantity::Loss, pair(), 0.2, 0.02) };
+        first_fault(&Scenario {
+            seconds: [20, 60, 20],
+            ..Scenario::of(vec![made.during(&[(0, 0.0, 60.0)]).does(does)])
+        })
+    };
+    let honest = run(Does::AsSaid);
+    assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]));
+    let gone = run(Does::Gone(vec![(20.0, 38.0)]));
+    assert_eq!(gone.verdict, Proof::Refuted);
+    assert!(gone.reasons[0].starts_with("n2 → n1"), "{:?}", gone.reasons);
+}
+
 /// 28 periods of 200 ms, as those of garbage collections, in which some places lose a fifth.
 fn short_losses(hits: Vec<Subject>, does: Does, scenario: Scenario) -> FaultFindings {
     let periods: Vec<(u32, f64, f64)> = (0..28).map(f64::from).map(|at| (0, at, at + 0.2)).collect();

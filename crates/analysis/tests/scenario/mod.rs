@@ -52,6 +52,10 @@ pub enum Does {
     OnlyFirst,
     /// Nothing between these seconds since the fault phase began.
     Gone(Vec<(f64, f64)>),
+    /// Between them this much instead of what is asked.
+    Otherwise(f64, Vec<(f64, f64)>),
+    /// The same in one more place, in these of its periods, from 1.
+    SpillsIn(Subject, Vec<usize>),
 }
 
 impl Made {
@@ -132,7 +136,7 @@ pub struct Scenario {
     pub parts: Vec<LoadPart>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
-    /// Witnesses that see nothing between two moments, seconds since the fault phase began.
+    /// Witnesses, or probes, that see nothing between two moments, seconds since the fault phase began.
     pub absent: Vec<(String, f64, f64)>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,
@@ -238,7 +242,9 @@ impl Scenario {
     /// The same without what happens elsewhere.
     pub fn in_place(&self, place: &Subject) -> Scenario {
         let here = |made: &&Made| {
-            made.hits.contains(place) || matches!(&made.does, Does::Spills(where_to) if where_to == place)
+            let spills =
+                matches!(&made.does, Does::Spills(where_to) | Does::SpillsIn(where_to, _) if where_to == place);
+            made.hits.contains(place) || spills
         };
         let local = |made: &Made| Made { hits: vec![place.clone()], ..made.clone() };
         let of = |all: &[Made]| all.iter().filter(here).map(local).collect();

@@ -15,7 +15,7 @@ pub struct Truth {
 impl Made {
     /// What it really does to a place at a moment (seconds since the fault phase began); the seconds since it does.
     fn acts(&self, place: &Subject, quantity: Quantity, at: f64) -> Option<(f64, f64)> {
-        let spills = matches!(&self.does, Does::Spills(where_to) if where_to == place);
+        let spills = matches!(&self.does, Does::Spills(where_to) | Does::SpillsIn(where_to, _) if where_to == place);
         if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(place)) {
             return None;
         }
@@ -28,8 +28,17 @@ impl Made {
             Does::Stays if at >= last.1 => Some(last),
             _ => self.periods.iter().find(|period| at >= period.1 && at < period.2),
         }?;
+        if matches!(&self.does, Does::SpillsIn(where_to, which) if where_to == place
+            && !which.iter().any(|number| self.periods.get(number - 1) == Some(period)))
+        {
+            return None;
+        }
         let severity = if self.does == Does::FirstSeverity { 0 } else { period.0 };
-        Some((self.asked[severity as usize], at - period.1))
+        let value = match &self.does {
+            Does::Otherwise(value, when) if when.iter().any(|(from, to)| at >= *from && at < *to) => *value,
+            _ => self.asked[severity as usize],
+        };
+        Some((value, at - period.1))
     }
 
     /// What of its second quantity is really there.

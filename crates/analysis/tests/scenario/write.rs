@@ -245,7 +245,9 @@ impl Scenario {
         let mut damaged: Vec<(String, u64)> = self.hosts.iter().map(|host| (host.clone(), 0)).collect();
         for (place, here) in places {
             let (from, to) = names(place);
-            let samples = (0..self.probes).map(|at| here.probe(place, starts_ns, at, noise)).collect();
+            let mut samples: Vec<ProbeSample> =
+                (0..self.probes).map(|at| here.probe(place, starts_ns, at, noise)).collect();
+            samples.retain(|sample| !self.is_absent("probes", sample.sent_ns));
             recorder.probe(1, &ProbeRow { starts_ns, from: from.clone(), to: to.clone(), samples })?;
             if !self.counted {
                 continue;
@@ -428,6 +430,12 @@ impl Scenario {
         Ok(())
     }
 
+    /// Whether a source sees nothing at a moment.
+    fn is_absent(&self, source: &str, at_ns: u64) -> bool {
+        let seconds = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
+        self.absent.iter().any(|(name, from, to)| name == source && (*from..*to).contains(&seconds))
+    }
+
     fn witnesses(&self, recorder: &Recorder, noise: &mut Noise) -> Done {
         let wanted: BTreeSet<Quantity> = self.acting().map(|fault| fault.quantity).collect();
         for quantity in wanted {
@@ -436,10 +444,7 @@ impl Scenario {
                 for at in 0..self.end_ns() * self.looks / 10 / SECOND {
                     let at_ns = at * 10 * SECOND / self.looks;
                     for (source, value, error) in here.looked(&place, quantity, at_ns, at, noise) {
-                        let seconds = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
-                        let absent =
-                            |(name, from, to): &(String, f64, f64)| name == source && (*from..*to).contains(&seconds);
-                        if self.silent.iter().any(|silent| silent == source) || self.absent.iter().any(absent) {
+                        if self.silent.iter().any(|silent| silent == source) || self.is_absent(source, at_ns) {
                             continue;
                         }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
@@ -489,7 +494,10 @@ impl Scenario {
             Quantity::Running => vec![("process", 1.0 + truth.least.unwrap_or(0.0), 0.0)],
             Quantity::ProcessorShare => match truth.least {
                 Some(limit) if self.held => {
-                    vec![("governor", limit, 0.0), ("held", (1.0 - limit / WANTED).max(0.0), 0.0)]
+                    // A governor says what it was told.
+                    let told = self.faults.iter().find(|made| matches!(made.does, Does::Otherwise(..)));
+                    let told = told.map_or(limit, |made| made.asked[0]);
+                    vec![("governor", told, 0.0), ("held", (1.0 - limit / WANTED).max(0.0), 0.0)]
                 }
                 Some(limit) => vec![("governor", limit, 0.0)],
                 None => Vec::new(),

@@ -17,7 +17,7 @@ pub fn run(arguments: &Arguments) -> u8 {
         match word.to_str() {
             Some(word) => words.push(word.to_owned()),
             None => {
-                output::fail(format!("{} is no UTF-8; name files by other paths", word.to_string_lossy()));
+                output::fail(format!("{} is not UTF-8; name files by other paths", word.to_string_lossy()));
                 return output::WRONG;
             }
         }

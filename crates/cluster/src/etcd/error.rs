@@ -38,7 +38,7 @@ pub enum ProvisionError {
         remedy: Option<&'static str>,
     },
     /// The program that was given is no etcd, or one that is not known.
-    #[error("{program} is no etcd that can be used: {why}; give the server's program, of a version from 3.4 to 3.7")]
+    #[error("{program} is not a usable etcd: {why}; give the server's program, of a version from 3.4 to 3.7")]
     NotEtcd {
         /// The program.
         program: PathBuf,

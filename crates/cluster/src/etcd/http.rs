@@ -97,7 +97,7 @@ impl Client {
         let response = self.exchange(&question)?;
         let answer: Option<Value> = serde_json::from_slice(&response.body).ok();
         if response.status == 200 {
-            return answer.ok_or_else(|| format!("its answer to {path} is no JSON"));
+            return answer.ok_or_else(|| format!("its answer to {path} is not JSON"));
         }
         // The gateway's words are those of gRPC's error.
         let said = answer.as_ref().and_then(|answer| answer.get("message").or_else(|| answer.get("error")));
@@ -169,7 +169,7 @@ pub(super) fn take(input: &mut Vec<u8>) -> Result<Option<Response>, &'static str
         match () {
             () if name.eq_ignore_ascii_case("date") => date = calendar::of_header(value),
             () if name.eq_ignore_ascii_case("content-length") => {
-                length = Some(value.parse::<usize>().map_err(|_| "the length of its answer is no number")?);
+                length = Some(value.parse::<usize>().map_err(|_| "the length of its answer is not a number")?);
             }
             () if name.eq_ignore_ascii_case("transfer-encoding") => chunked = value.eq_ignore_ascii_case("chunked"),
             () => {}
@@ -198,9 +198,9 @@ fn chunks(input: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let Some(end) = find(&input[at..], b"\r\n") else { return Ok(None) };
-        let line = std::str::from_utf8(&input[at..at + end]).map_err(|_| "the length of a chunk is no number")?;
+        let line = std::str::from_utf8(&input[at..at + end]).map_err(|_| "the length of a chunk is not a number")?;
         let length = line.split(';').next().unwrap_or_default().trim();
-        let length = usize::from_str_radix(length, 16).map_err(|_| "the length of a chunk is no number")?;
+        let length = usize::from_str_radix(length, 16).map_err(|_| "the length of a chunk is not a number")?;
         if length > LONGEST || body.len() > LONGEST {
             return Err("its answer is too long");
         }

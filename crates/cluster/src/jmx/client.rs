@@ -191,7 +191,7 @@ fn returned(input: &mut impl Read, nothing: bool) -> Result<Value, JmxError> {
         NORMAL => stream.next(),
         _ => match stream.next()? {
             Value::Object(exception) => Err(JmxError::Exception(exception.class.clone())),
-            _ => Err(JmxError::Protocol("an exception that is no object")),
+            _ => Err(JmxError::Protocol("an exception that is not an object")),
         },
     }
 }

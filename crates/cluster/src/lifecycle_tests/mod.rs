@@ -37,7 +37,7 @@ impl Database for Chosen {
         Some(self)
     }
     fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
-        Err("it is no database".to_owned())
+        Err("it is not a database".to_owned())
     }
     fn view(&self, _: &[Member], _: usize) -> ClusterView {
         ClusterView::default()

@@ -115,7 +115,7 @@ fn a_node_that_was_let_go_on_by_somebody_else_can_be_paused_again() {
 fn waiting_for_an_answer_ends_with_the_deadline_the_death_or_the_interruption() {
     let (_cluster, control, _directory) = run(idle);
     let error = control.wait_answers("n1", Duration::from_secs(2), &|| false).unwrap_err().to_string();
-    assert!(error.contains("n1 does not answer clients") && error.contains("it is no database"), "{error}");
+    assert!(error.contains("n1 does not answer clients") && error.contains("it is not a database"), "{error}");
     let error = control.wait_answers("n1", PATIENCE, &|| true).unwrap_err();
     assert!(matches!(error, ClusterError::Interrupted), "{error}");
     let error = thread::scope(|scope| {

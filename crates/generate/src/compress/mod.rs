@@ -25,7 +25,7 @@ pub enum CompressError {
     #[error(transparent)]
     Rows(#[from] RowError),
     /// A ratio that is none.
-    #[error("compress: {0} is no ratio; give the compressed size as a part of the raw size, above 0 and below 1")]
+    #[error("compress: {0} is not a ratio; give the compressed size as a part of the raw size, above 0 and below 1")]
     Ratio(f64),
     /// Nothing there whose content may be chosen.
     #[error(

@@ -154,7 +154,7 @@ impl Arguments<'_> {
             "qextreme" => {
                 let shape = above_zero("the shape", self.all[1])?;
                 let bands = self.all[2].parse::<i32>().ok().filter(|bands| *bands > 0);
-                let bands = bands.ok_or_else(|| format!("`{}` is no count of bands", self.all[2]))?;
+                let bands = bands.ok_or_else(|| format!("`{}` is not a number of bands", self.all[2]))?;
                 if min == max {
                     return Err("one value has no bands".to_owned());
                 }
@@ -176,7 +176,7 @@ impl Arguments<'_> {
 /// In a few words, what the text is instead.
 pub(super) fn whole(text: &str) -> Result<i64, Wrong> {
     let lower = text.trim().to_ascii_lowercase();
-    let wrong = || format!("`{}` is no whole number", text.trim());
+    let wrong = || format!("`{}` is not a whole number", text.trim());
     let (digits, unit) = match lower.chars().last().ok_or_else(wrong)? {
         'b' => (&lower[..lower.len() - 1], 1_000_000_000),
         'm' => (&lower[..lower.len() - 1], 1_000_000),
@@ -191,7 +191,7 @@ pub(super) fn whole(text: &str) -> Result<i64, Wrong> {
 }
 
 fn range(text: &str) -> Result<(i64, i64), Wrong> {
-    let wrong = || format!("`{text}` is no range");
+    let wrong = || format!("`{text}` is not a range");
     let (low, rest) = text.split_once("..").ok_or_else(wrong)?;
     let high = rest.trim_start_matches('.');
     if high.contains("..") {
@@ -201,7 +201,7 @@ fn range(text: &str) -> Result<(i64, i64), Wrong> {
 }
 
 fn real(text: &str) -> Result<f64, Wrong> {
-    text.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| format!("`{text}` is no number"))
+    text.trim().parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| format!("`{text}` is not a number"))
 }
 
 fn above_zero(what: &str, text: &str) -> Result<f64, Wrong> {
@@ -215,5 +215,5 @@ fn share(text: &str) -> Result<f64, Wrong> {
         Some(percent) => real(percent)? / 100.0,
         None => real(text)?,
     };
-    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("`{text}` is no share between 0 and 1")) }
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("`{text}` is not a share between 0 and 1")) }
 }

@@ -60,7 +60,7 @@ pub enum RowError {
     #[error("the table has no partition key; list its key columns")]
     NoKey,
     /// A statement binds a column that the table does not have.
-    #[error("the statement binds '{column}', which is no column of the table{}", nearest.as_ref().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default())]
+    #[error("the statement binds '{column}', which is not a column of the table{}", nearest.as_ref().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default())]
     NoSuchColumn {
         /// The bound name.
         column: String,

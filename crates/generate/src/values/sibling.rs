@@ -37,7 +37,7 @@ impl Node {
             CqlType::TinyInt => self.up_to(i64::from(i8::MAX)),
             CqlType::SmallInt => self.up_to(i64::from(i16::MAX)),
             CqlType::Int => self.up_to(i64::from(i32::MAX)),
-            // Whole numbers that the type still tells apart.
+            // Whole numbers that the type still distinguishes.
             CqlType::Float => 1 << 24,
             CqlType::Double => 1 << 53,
             CqlType::Timestamp | CqlType::TimeUuid if self.population.is_none() => MILLISECONDS,

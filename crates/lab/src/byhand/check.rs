@@ -159,7 +159,9 @@ fn of_links(links: &[(String, String)], own: &Impairment, read: &LinkStates, pro
     let judge = |(quantity, asked, tolerance): (Quantity, f64, f64)| -> Observed {
         let of = |pair: &(String, String)| {
             let beside = asked_of_others(pair, quantity);
-            let (shows, words) = of_link(samples(pair), (quantity, asked, tolerance), &beside);
+            let clumps =
+                others(pair).iter().chain([own]).map(|one| expected::clumping(one, quantity)).fold(1.0, f64::max);
+            let (shows, words) = of_link(samples(pair), (quantity, asked, tolerance), clumps, &beside);
             (shows, format!("{} → {}: {words}", pair.0, pair.1))
         };
         everywhere(links.iter().map(of).collect())
@@ -182,8 +184,14 @@ fn everywhere(seen: Vec<Observed>) -> Observed {
     }
 }
 
-/// What probes show of one quantity on one link, beside what others ask of it there (how much, with which tolerance).
-fn of_link(samples: &[Arrival], (quantity, asked, tolerance): (Quantity, f64, f64), beside: &[(f64, f64)]) -> Observed {
+/// What probes show of one quantity on one link, where counts vary so many times as much as of packets that are hit each by itself,
+/// beside what others ask of it there (how much, with which tolerance).
+fn of_link(
+    samples: &[Arrival],
+    (quantity, asked, tolerance): (Quantity, f64, f64),
+    clumps: f64,
+    beside: &[(f64, f64)],
+) -> Observed {
     let of = |ns: f64| Delay::from_ns((ns.max(0.0) / 1e4).round() as u64 * 10_000);
     match quantity {
         Quantity::OneWayDelay | Quantity::DelaySpread => {
@@ -221,19 +229,25 @@ fn of_link(samples: &[Arrival], (quantity, asked, tolerance): (Quantity, f64, f6
                 Quantity::Duplicates => "twice",
                 _ => "out of order",
             };
-            share_seen(what, "probes", (count, cases), all, tolerance)
+            share_seen(what, "probes", (count, cases), all, (tolerance, clumps))
         }
         other => (None, format!("a short check cannot measure: {}", other.name())),
     }
 }
 
-/// Whether so many of so many are the share that was asked for.
-fn share_seen(what: &str, of: &str, (count, cases): (f64, f64), asked: f64, tolerance: f64) -> Observed {
+/// Whether so many of so many are the share that was asked for, give or take the tolerance and what so few vary by.
+fn share_seen(
+    what: &str,
+    of: &str,
+    (count, cases): (f64, f64),
+    asked: f64,
+    (tolerance, clumps): (f64, f64),
+) -> Observed {
     let words = format!("{count} of {cases} {of} {what}, expected {:.1}%", asked * 100.0);
     if cases * asked < LEAST_CASES {
         return (None, format!("{words}: too few samples"));
     }
-    let error = 3.0 * (asked * (1.0 - asked) / cases).sqrt();
+    let error = 3.0 * (asked * (1.0 - asked) * clumps / cases).sqrt();
     (Some(count > 0.0 && (count / cases - asked).abs() <= tolerance + error), words)
 }
 
@@ -356,9 +370,11 @@ fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, 
         }
         ReadErrors | WriteErrors | SyncErrors | MetadataErrors => {
             let all = used.failed + used.took_ns.len() as u64;
-            share_seen("failed", &of, (used.failed as f64, all as f64), asked.asked, asked.tolerance)
+            share_seen("failed", &of, (used.failed as f64, all as f64), asked.asked, (asked.tolerance, 1.0))
         }
-        _ => share_seen("waited", &of, (used.waited.0 as f64, used.waited.1 as f64), asked.asked, asked.tolerance),
+        _ => {
+            share_seen("waited", &of, (used.waited.0 as f64, used.waited.1 as f64), asked.asked, (asked.tolerance, 1.0))
+        }
     }
 }
 

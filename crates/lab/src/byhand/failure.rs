@@ -7,7 +7,7 @@ use crate::{
     experiment::{Complaint, FileError},
 };
 
-/// Told to a person, and the exit code of the command line for it (design, section 5).
+/// Told to a person, and the exit code of the command line for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What was tried, what happened, what to do.

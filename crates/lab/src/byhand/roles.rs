@@ -42,8 +42,8 @@ pub(super) fn refuse_roles(who: &Who, hosts: &Hosts) -> Result<(), Failure> {
     match who.names.iter().find(is_role) {
         None => Ok(()),
         Some(name) => Err(Failure::wrong(format!(
-            "who is the {name} now need not be who was struck; write the name of the node (brownout status tells what is \
-             in force)"
+            "the {name} now may not be the node that was struck; write the name of the node (brownout status tells \
+             what is in force)"
         ))),
     }
 }
@@ -62,7 +62,7 @@ mod tests {
         for role in ["leader", "follower"] {
             let failure = refuse_roles(&who(&["n1", role]), &hosts).unwrap_err();
             assert_eq!(failure.code, 2);
-            assert!(failure.message.contains(&format!("who is the {role} now need not be")), "{failure}");
+            assert!(failure.message.contains(&format!("the {role} now may not be the node")), "{failure}");
         }
         assert_eq!(refuse_roles(&who(&["n1", "n2"]), &hosts), Ok(()));
         assert_eq!(refuse_roles(&Who { all: true, ..Who::default() }, &hosts), Ok(()));

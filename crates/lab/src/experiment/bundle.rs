@@ -104,8 +104,8 @@ impl Source {
             let place = format!("vary.{name}.{}", level.name);
             let Some(map) = level.value.as_mapping() else {
                 let message = format!(
-                    "'{}' sets no key: nothing in the file is ${{{name}}} or '{name}', so each level names the keys that it sets, \
-                     such as {{ load.rate: 400/s }}; {{}} is the file as it is",
+                    "'{}' sets no key: neither ${{{name}}} nor a key '{name}' is in the file, so each level names the \
+                     keys that it sets, such as {{ load.rate: 400/s }}; {{}} is the file as it is",
                     level.name
                 );
                 return Err(self.complain(&place, message));
@@ -116,8 +116,8 @@ impl Source {
                 if !SECTIONS.contains(&section(key)) {
                     let known = one_of("what may vary is in", SECTIONS.into_iter(), section(key));
                     let message = format!(
-                        "'{key}' is no key of the file that may vary; {known} (nothing in the file is ${{{name}}} or '{name}', so \
-                         each level names the keys that it sets)"
+                        "'{key}' is not a key of the file that may vary; {known} (neither ${{{name}}} nor a key \
+                         '{name}' is in the file, so each level names the keys that it sets)"
                     );
                     return Err(self.complain(&place, message));
                 }

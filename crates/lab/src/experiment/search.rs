@@ -127,13 +127,14 @@ impl Source {
                 let known = self.variables();
                 let meant = nearest(factor, known.iter().map(String::as_str));
                 let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-                let message = format!("nothing in the file is {variable}, and '{factor}' is no key; {SUCH_AS}{meant}");
+                let message = format!("{variable} is not in the file, and '{factor}' is not a key; {SUCH_AS}{meant}");
                 return Err(self.complain(key, message));
             }
         };
         if let Some(other) = keys.iter().find(|key| !key.starts_with("faults.")) {
             let message = format!(
-                "'{other}' is no severity of a fault, and trials without a fault would differ in it, too; {SUCH_AS}"
+                "'{other}' is not the severity of a fault, and trials without a fault would differ in it, too; \
+                 {SUCH_AS}"
             );
             return Err(self.complain(key, message));
         }
@@ -143,7 +144,7 @@ impl Source {
             let value = value
                 .as_scalar()
                 .map_or_else(|| "what it has below it".to_owned(), |value| format!("'{}'", value.as_str()));
-            let message = format!("'{factor}' is no severity: {value} is no number with a unit; {SUCH_AS}");
+            let message = format!("'{factor}' is not a severity: {value} is not a number with a unit; {SUCH_AS}");
             return Err(self.complain(key, message));
         }
         Ok(keys)
@@ -157,8 +158,8 @@ impl Source {
             && shares.windows(2).all(|pair| pair[0] < pair[1]);
         is_right.then_some(shares).ok_or_else(|| {
             let message = format!(
-                "these are no losses of goodput to look for; write 1 to {MOST_THRESHOLDS} shares between 0% and 100%, ascending, such \
-                 as [10%, 50%]"
+                "these are not losses of goodput to look for; write 1 to {MOST_THRESHOLDS} shares between 0% and 100%, \
+                 ascending, such as [10%, 50%]"
             );
             self.complain("search.between", message)
         })
@@ -189,10 +190,10 @@ impl Source {
                 Some(_) => Err(self.complain(&key, format!("'{text}' has no logarithm; write a value above 0"))),
                 None => {
                     let like = written.map_or_else(
-                        || "number with a unit, such as 1ms or 5%".to_owned(),
-                        |value| format!("amount like {value}"),
+                        || "a number with a unit, such as 1ms or 5%".to_owned(),
+                        |value| format!("an amount like {value}"),
                     );
-                    Err(self.complain(&key, format!("'{text}' is no {like}")))
+                    Err(self.complain(&key, format!("'{text}' is not {like}")))
                 }
             }
         };
@@ -240,7 +241,7 @@ impl Source {
         };
         let key = if section.from.is_some() { "search.from" } else { RATE };
         let no_rate = |key: &str, text: &str| {
-            self.complain(key, format!("'{text}' is no rate to search from or to; write from: 100/s"))
+            self.complain(key, format!("'{text}' is not a rate to search from or to; write from: 100/s"))
         };
         let highest = MaxRate::highest(from).ok_or_else(|| no_rate(key, from))?;
         let is_too_much = |text: &str| Amount::Rate.read(text).is_some_and(|rate| rate > MAX_RATE);
@@ -257,9 +258,9 @@ impl Source {
         }
         let precision = section.precision.map_or(0.1, Share::fraction);
         if !(0.02..=0.5).contains(&precision) {
-            let message =
-                "trials do not tell a rate so exactly, or need not be made; write a share from 2% to 50%".to_owned();
-            return Err(self.complain("search.precision", message));
+            let message = "below 2% trials cannot tell one rate from the next, and above 50% none are needed; write a \
+                           share from 2% to 50%";
+            return Err(self.complain("search.precision", message.to_owned()));
         }
         let method = MaxRate::new(from, &to, precision)
             .ok_or_else(|| self.complain("search.to", format!("to: {to} is below from: {from}; exchange them")))?;

@@ -107,9 +107,9 @@ impl Source {
             let meant = nearest(name, known.iter().map(String::as_str));
             let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
             let message = format!(
-                "nothing in the file is {variable}, and '{name}' is no key of it that may vary, such as \
-                 faults.0.slow.delay, nor do its levels set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ \
-                 load.threads: 64 }} }}{meant}"
+                "{variable} is not in the file, '{name}' is not a key that may vary, such as faults.0.slow.delay, and \
+                 its levels do not set keys, as in {{ open: {{ load.rate: 400/s }}, closed: {{ load.threads: 64 }} \
+                 }}{meant}"
             );
             return Err(self.complain(&key, message));
         };
@@ -216,7 +216,7 @@ impl Source {
     fn factor_named(&self, key: &str, factors: &[Factor], name: &str) -> Result<usize, FileError> {
         factors.iter().position(|factor| factor.name == name).ok_or_else(|| {
             let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-            self.complain(key, format!("'{name}' is no factor; the factors are {}", names.join(", ")))
+            self.complain(key, format!("'{name}' is not a factor; the factors are {}", names.join(", ")))
         })
     }
 

@@ -20,8 +20,10 @@ const SPREAD_TOLERANCE: f64 = 0.35;
 const SPREAD_NOISE: Delay = Delay::from_ns(500_000);
 /// A smaller spread cannot be distinguished from that.
 const LEAST_SPREAD: Delay = Delay::from_ms(2);
-/// Of a share, beside the error of counting: the probes' own losses and what bursts add.
+/// Of a share, beside the error of counting, to which [`burst`] adds.
 const SHARE_TOLERANCE: f64 = 0.1;
+/// Of a share that comes in bursts of which nobody can say how long they are.
+const UNKNOWN_TOLERANCE: f64 = 0.5;
 /// Of a rate, measured by bursts among other traffic.
 const RATE_TOLERANCE: f64 = 0.1;
 
@@ -47,23 +49,15 @@ pub(crate) fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
     if jitter > 0.0 && spread >= LEAST_SPREAD.ns() as f64 && skipping == 0.0 {
         all.push((Quantity::DelaySpread, spread, spread * SPREAD_TOLERANCE + SPREAD_NOISE.ns() as f64));
     }
-    let share_tolerance = |share: f64, burst: f64| (share * (SHARE_TOLERANCE * burst).min(0.5)).max(LEAST_SHARE / 2.0);
-    let loss = impairment.loss.mean().fraction();
-    if loss > 0.0 {
-        let burst = impairment.loss.mean_burst().unwrap_or(1.0).max(1.0);
-        all.push((Quantity::Loss, loss, share_tolerance(loss, burst)));
-    }
-    for (quantity, chance) in [(Quantity::Duplicates, impairment.duplicate), (Quantity::Corruption, impairment.corrupt)]
-    {
-        let share = chance.share.fraction();
+    for quantity in [Quantity::Loss, Quantity::Duplicates, Quantity::Corruption, Quantity::Reordered] {
+        let share = share(impairment, quantity);
         if share > 0.0 {
-            let burst = 1.0 / (1.0 - chance.correlation.fraction()).max(0.1);
-            all.push((quantity, share, share_tolerance(share, burst)));
+            let unknown = quantity == Quantity::Reordered
+                && impairment.reorder.gap > 1
+                && impairment.reorder.correlation != Share::ZERO;
+            let tolerance = share * if unknown { UNKNOWN_TOLERANCE } else { SHARE_TOLERANCE };
+            all.push((quantity, share, tolerance.max(LEAST_SHARE / 2.0)));
         }
-    }
-    if let Some(reordered) = impairment.reorder.mean().map(Share::fraction).filter(|share| *share > 0.0) {
-        let burst = 1.0 / (1.0 - impairment.reorder.correlation.fraction()).max(0.1);
-        all.push((Quantity::Reordered, reordered, share_tolerance(reordered, burst)));
     }
     if let Some(limit) = impairment.rate {
         // What passes of IP, in packets of the bursts' size.
@@ -77,27 +71,38 @@ pub(crate) fn asked(impairment: &Impairment) -> Vec<(Quantity, f64, f64)> {
     all
 }
 
-/// How many packets in a row are hit in a quantity, on average over all runs of them; none where each is by itself, or where nobody can
-/// say.
-pub(super) fn burst(impairment: &Impairment, quantity: Quantity) -> Option<f64> {
-    // The run of a two-state chain goes on with share + correlation · (1 − share).
-    let of = |share: Share, correlation: Share| 1.0 / ((1.0 - share.fraction()) * (1.0 - correlation.fraction()));
-    let (share, burst) = match quantity {
-        Quantity::Loss => (impairment.loss.mean(), impairment.loss.mean_burst()?),
-        Quantity::Duplicates => {
-            (impairment.duplicate.share, of(impairment.duplicate.share, impairment.duplicate.correlation))
-        }
-        Quantity::Corruption => {
-            (impairment.corrupt.share, of(impairment.corrupt.share, impairment.corrupt.correlation))
-        }
-        Quantity::Reordered if impairment.reorder.gap <= 1 => {
-            (impairment.reorder.share, of(impairment.reorder.share, impairment.reorder.correlation))
-        }
-        _ => return None,
+/// The share of packets that an impairment hits in a quantity.
+fn share(impairment: &Impairment, quantity: Quantity) -> f64 {
+    let share = match quantity {
+        Quantity::Loss => impairment.loss.mean(),
+        Quantity::Duplicates => impairment.duplicate.share,
+        Quantity::Corruption => impairment.corrupt.share,
+        Quantity::Reordered => impairment.reorder.mean().unwrap_or(Share::ZERO),
+        _ => Share::ZERO,
     };
-    // Those that are hit each by itself are in runs of this length, too.
-    let alone = of(share, Share::ZERO);
-    (burst.is_finite() && burst > alone * 1.001).then_some(burst)
+    share.fraction()
+}
+
+/// How much more the number of packets that are hit in a quantity varies than if each was hit by itself, as a ratio of variances; 1 too
+/// where nobody can say.
+pub(crate) fn clumping(impairment: &Impairment, quantity: Quantity) -> f64 {
+    // A chain of two states, as those of losses.
+    let of = |correlation: Share| (1.0 + correlation.fraction()) / (1.0 - correlation.fraction());
+    match quantity {
+        Quantity::Loss => impairment.loss.clumping(),
+        Quantity::Duplicates => of(impairment.duplicate.correlation),
+        Quantity::Corruption => of(impairment.corrupt.correlation),
+        Quantity::Reordered if impairment.reorder.gap <= 1 => of(impairment.reorder.correlation),
+        _ => 1.0,
+    }
+}
+
+/// How many packets in a row are hit in a quantity, on average over all runs of them, in the chain of two states whose counts vary as much
+/// ([`brownout_analysis::clumping`]); none where each is by itself, or where nobody can say.
+pub(super) fn burst(impairment: &Impairment, quantity: Quantity) -> Option<f64> {
+    let (share, clumping) = (share(impairment, quantity), clumping(impairment, quantity));
+    let burst = (clumping + 1.0) / (2.0 * (1.0 - share));
+    (share > 0.0 && burst.is_finite() && clumping > 1.001).then_some(burst)
 }
 
 /// Bytes of the IP packets that bursts are made of.
@@ -156,6 +161,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_may_err_by_a_tenth_however_long_its_bursts_are() {
+        let (p, r) = (Share::new(0.025).unwrap(), Share::new(0.1).unwrap());
+        let loss = Loss::GilbertElliott { p, r, one_minus_h: Share::ALL, one_minus_k: Share::ZERO };
+        for (quantity, asked, tolerance) in asked(&Impairment { loss, ..Impairment::NONE }) {
+            assert_eq!(quantity, Quantity::Loss);
+            assert!((asked - 0.2).abs() < 1e-9 && (tolerance - 0.02).abs() < 1e-9, "{asked} ± {tolerance}");
+        }
+    }
+
+    #[test]
     fn bursts_are_told_where_packets_are_not_hit_each_by_itself() {
         let share = |share: f64| Share::new(share).unwrap();
         let loss = |loss| burst(&Impairment { loss, ..Impairment::NONE }, Quantity::Loss);
@@ -165,6 +180,11 @@ mod tests {
         let (p, r) = (share(0.025), share(0.1));
         let gilbert = Loss::GilbertElliott { p, r, one_minus_h: Share::ALL, one_minus_k: Share::ZERO };
         assert!((loss(gilbert).unwrap() - 10.0).abs() < 1e-9);
+        // Bursts that lose every second packet: 20 % of all are bad, and 0.44 of the variance is that of the states, 9 more times.
+        let gaps = Loss::GilbertElliott { p, r, one_minus_h: share(0.5), one_minus_k: Share::ZERO };
+        let varies = 2.0 * loss(gaps).unwrap() * 0.9 - 1.0;
+        let states = 0.2 * 0.8 * 0.25 / (0.1 * 0.9);
+        assert!((varies - (1.0 + 2.0 * states * 0.875 / 0.125)).abs() < 1e-9, "{varies}");
         let duplicate = brownout_network::Chance { share: share(0.2), correlation: share(0.5) };
         let twice = burst(&Impairment { duplicate, ..Impairment::NONE }, Quantity::Duplicates);
         assert!((twice.unwrap() - 2.5).abs() < 1e-9);

@@ -106,7 +106,10 @@ impl Check<'_> {
             if length < least || !length.ns().is_multiple_of(INTERVAL_NS) {
                 return self.complain(
                     &key,
-                    format!("{length} is no such length; write a whole number of seconds, at least {least} (series are kept per second)"),
+                    format!(
+                        "{length} is not a valid length; write a whole number of seconds, at least {least} (series are \
+                         kept per second)"
+                    ),
                 );
             }
             if length > Delay::from_secs(7 * 24 * 3600) {

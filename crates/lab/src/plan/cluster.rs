@@ -24,7 +24,7 @@ const OF_OWN_NODES: [&str; 7] = ["nodes", "heap", "jit", "versions", "settings",
 /// Keys of `cluster:` that only Cassandra has, and why etcd has not.
 const OF_CASSANDRA: [(&str, &str); 4] = [
     ("heap", "etcd has no Java heap; leave it out"),
-    ("jit", "etcd is no Java program; leave it out"),
+    ("jit", "etcd is not a Java program; leave it out"),
     (
         "versions",
         "nodes of several versions are possible with Cassandra only; leave it out, or write cassandra: \"5.0\"",
@@ -293,7 +293,7 @@ pub(crate) fn split_address(address: &str) -> Result<(&str, u16), &'static str> 
     }
     // All digits and dots, and yet no address, is a mistake; the rest may be a name.
     if host.chars().all(|c| c.is_ascii_digit() || c == '.') && host.parse::<Ipv4Addr>().is_err() {
-        return Err("is no IPv4 address");
+        return Err("is not an IPv4 address");
     }
     if !host.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
         return Err("has a host that cannot be one");
@@ -375,7 +375,7 @@ mod tests {
         for (cluster, words) in [
             ("{ external: ['10.0.0.5'] }", "has no port"),
             ("{ external: [':9042'] }", "names no host"),
-            ("{ external: ['10.0.0.555:9042'] }", "is no IPv4 address"),
+            ("{ external: ['10.0.0.555:9042'] }", "is not an IPv4 address"),
             ("{ external: ['[::1]:9042'] }", "IPv6"),
             ("{ external: ['a:1', 'a:1'] }", "listed twice"),
             ("{ external: [] }", "0 nodes"),

@@ -178,7 +178,8 @@ impl Check<'_> {
             }),
             (Some(flap), None) => {
                 let key = format!("{at}.flap");
-                let least = if fault.is_stall() { LEAST_STALL } else { LEAST_PERIOD };
+                let at_once = fault.is_stall() || fault.impairment().is_some();
+                let least = if at_once { LEAST_STALL } else { LEAST_PERIOD };
                 if flap.on < least || flap.off < LEAST_PERIOD {
                     let message = format!(
                         "{} has to last {least} at least each time, and to be off for {LEAST_PERIOD}",

@@ -25,7 +25,7 @@ use brownout_units::Share;
 
 use self::check::Check;
 use self::narrow::to_u32;
-pub(crate) use self::{amounts::MAX_RATE, narrow::to_u16, network::limits_packets};
+pub(crate) use self::{amounts::MAX_RATE, narrow::to_u16, network::limits_packets, windows::BRIEF};
 pub(crate) use self::{
     amounts::words,
     cluster::{encryption, split_address},
@@ -114,6 +114,7 @@ impl Plan {
         let mut warnings = load.warnings.clone();
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
+        warnings.extend(windows::brief(hosts, &faults));
         warnings.extend(roles::chance(hosts, &faults));
         warnings.extend(windows::unscored(&phases, &faults));
         let sets_clocks = faults.iter().any(|fault| !fault.needs().clocks.is_empty());

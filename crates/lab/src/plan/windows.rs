@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use brownout_analysis::{clumping, margin_within, reach_within, stall_margin, stats::samples_to_tell};
+use brownout_analysis::{clumping, margin_within, reach_within, sent_margin, stall_margin, stats::samples_to_tell};
 use brownout_probe::Probes;
 use brownout_record::{Expectation, Quantity};
 use brownout_units::{Count, Delay};
@@ -20,6 +20,11 @@ use crate::{experiment::FileError, faults::Fault, hosts::Hosts, witness::Samplin
 const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
+/// In a shorter period no reading of the links' counters may lie: they are read around its ends besides.
+pub(crate) const BRIEF: Delay = Delay::from_secs(1);
+/// What these readings tell.
+const COUNTED: [Quantity; 5] =
+    [Quantity::OneWayDelay, Quantity::Loss, Quantity::Duplicates, Quantity::Reordered, Quantity::Corruption];
 /// The same of questions to a paused node.
 const BEATS: u32 = 30;
 /// A node that is paused for a moment is best looked at between moments as far apart as this: it is wholly back by then.
@@ -67,7 +72,7 @@ impl Check<'_> {
                 let periods: Vec<&PlannedPeriod> =
                     fault.periods.iter().filter(|period| period.severity == severity).collect();
                 let during = quiet_in(&transitions, &periods);
-                if during < need {
+                if during < need && !is_told_by_the_load(hosts, fault, &periods) {
                     let message = too_little(fault, &periods, need, what).unwrap_or_else(|| {
                         let have = periods.iter().map(|period| period.ends.ns() - period.starts.ns()).sum();
                         let [during, have, need] = [during, have, need].map(Delay::from_ns);
@@ -108,12 +113,15 @@ fn transitions(faults: &[PlannedFault]) -> Vec<Transition> {
         let next = |at| own.iter().map(|(at, _)| *at).find(|next| *next > at).unwrap_or(u64::MAX) - at;
         let last = |at| at - own.iter().rev().map(|(at, _)| *at).find(|last| *last < at).unwrap_or(0);
         let stall = fault.fault().is_some_and(Fault::is_stall);
+        let by_sending = is_seen_by_sending(fault);
         transitions.extend(own.iter().map(|(at, comes)| Transition {
             fault: index,
             at: *at,
             long: if *comes { injects } else { heals },
             margin: if stall && *comes {
                 stall_margin(next(*at), unsettled)
+            } else if by_sending {
+                sent_margin(next(*at), unsettled)
             } else {
                 margin_within(next(*at), unsettled)
             },
@@ -126,6 +134,41 @@ fn transitions(faults: &[PlannedFault]) -> Vec<Transition> {
     }
     transitions.sort_by_key(|transition| transition.at);
     transitions
+}
+
+/// Whether probes alone show it, of which each meets what is in force when it is sent.
+fn is_seen_by_sending(fault: &PlannedFault) -> bool {
+    let impairments: Vec<_> = fault.severities.iter().map(|fault| fault.impairment()).collect();
+    impairments.iter().all(|one| one.is_some_and(|one| one.rate.is_none()))
+}
+
+/// Whether periods are too brief for any probe to tell a fault of links, and the emulator's account of all packets may.
+fn is_told_by_the_load(hosts: &Hosts, fault: &PlannedFault, periods: &[&PlannedPeriod]) -> bool {
+    let brief = periods.iter().all(|period| period.ends.ns() - period.starts.ns() < BRIEF.ns());
+    let counted = || {
+        let expectations = fault.severities.iter().flat_map(|fault| fault.expectations(hosts));
+        expectations.into_iter().filter(|one| one.hit).all(|one| COUNTED.contains(&one.quantity))
+    };
+    brief && is_seen_by_sending(fault) && quiet_in(&transitions(std::slice::from_ref(fault)), periods) == 0 && counted()
+}
+
+/// Warnings of faults of links of which the packets of the load alone can tell.
+pub(super) fn brief(hosts: &Hosts, faults: &[PlannedFault]) -> Vec<String> {
+    let told = faults.iter().filter(|fault| {
+        let periods: Vec<&PlannedPeriod> = fault.periods.iter().collect();
+        is_told_by_the_load(hosts, fault, &periods)
+    });
+    let words = told.filter_map(|fault| {
+        let longest = fault.periods.iter().map(|period| period.ends.ns() - period.starts.ns()).max()?;
+        Some(format!(
+            "no probe that meets '{}' is sent early enough before it ends after {}: it can be proven only if the load sends {} \
+             packets on each of its links while it lasts, in all of its periods together",
+            fault.fault().map(Fault::text).unwrap_or_default(),
+            Delay::from_ns(longest),
+            brownout_analysis::ENOUGH
+        ))
+    });
+    words.collect()
 }
 
 /// Why a fault's periods leave too little time to prove it, though no other fault came between, and what to write instead.

@@ -60,7 +60,7 @@ impl RateWitness {
 fn unseen(discarded: u64, sent: u64) -> Option<String> {
     let told = || {
         format!(
-            "{discarded} of {sent} trains of packets, which show the rates of links, are no samples: the sending \
+            "{discarded} of {sent} trains of packets, which show the rates of links, gave no samples: the sending \
              host's kernel took none of their packets, the receiving one had no room for some, or nobody knows when they \
              arrived"
         )

@@ -95,6 +95,57 @@ impl Loss {
         (ends > 0.0).then(|| self.mean().fraction() / ends)
     }
 
+    /// How much more the number of packets lost of many varies than if each was lost by itself, as a ratio of variances:
+    /// 1 + 2·Σρₖ over the autocorrelations ρₖ of the losses.
+    ///
+    /// Of two states ρₖ falls by a constant factor: `c` of [`Loss::Correlated`], `1 − p − r` of Gilbert–Elliott, where it begins at
+    /// `π_bad·π_good·(h − k)² ÷ (P·(1 − P))` of the mean P.
+    pub fn clumping(&self) -> f64 {
+        let mean = self.mean().fraction();
+        let own = mean * (1.0 - mean);
+        if own <= 0.0 {
+            return 1.0;
+        }
+        // Σ of a geometric series from its second member on.
+        let after = |ratio: f64| ratio / (1.0 - ratio).max(f64::EPSILON);
+        match *self {
+            Loss::None | Loss::Independent(_) => 1.0,
+            Loss::Correlated { correlation, .. } => 1.0 + 2.0 * after(correlation.fraction()),
+            Loss::GilbertElliott { p, r, one_minus_h, one_minus_k } => {
+                let (bad, apart) = (self.stationary_bad(), one_minus_h.fraction() - one_minus_k.fraction());
+                let from_states = bad * (1.0 - bad) * apart * apart / own;
+                1.0 + 2.0 * from_states * after(1.0 - p.fraction() - r.fraction())
+            }
+            Loss::Markov { .. } => 1.0 + 2.0 * self.correlations() / own,
+        }
+    }
+
+    /// Sum of the autocovariances of the Markov model's losses, from a distance of one packet on.
+    fn correlations(&self) -> f64 {
+        /// A chain that has forgotten nothing after so many packets has states that it never leaves.
+        const PACKETS: u32 = 1_000_000;
+        let Loss::Markov { p13, p31, p32, p23, p14 } = self else { return 0.0 };
+        let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(|share| share.fraction());
+        let ([_, _, lost, alone], mean) = (self.stationary(), self.mean().fraction());
+        // The chance that a packet is lost, by the state so many packets before it.
+        let (mut then, mut sum) = ([0.0, 0.0, 1.0, 1.0], 0.0);
+        for _ in 0..PACKETS {
+            let [in_gap, in_burst, in_loss, in_alone]: [f64; 4] = then;
+            then = [
+                (1.0 - p13 - p14) * in_gap + p13 * in_loss + p14 * in_alone,
+                (1.0 - p23) * in_burst + p23 * in_loss,
+                (1.0 - p31 - p32) * in_loss + p31 * in_gap + p32 * in_burst,
+                in_gap,
+            ];
+            let covariance = lost * then[2] + alone * then[3] - mean * mean;
+            sum += covariance;
+            if then.iter().all(|chance| (chance - mean).abs() < 1e-9) {
+                break;
+            }
+        }
+        sum
+    }
+
     /// The long-run share of packets in the bad state; it stays good if it never changes.
     pub(crate) fn stationary_bad(&self) -> f64 {
         let Loss::GilbertElliott { p, r, .. } = self else { return 0.0 };
@@ -150,6 +201,25 @@ mod tests {
 
     fn markov(p13: f64, p31: f64, p32: f64, p23: f64, p14: f64) -> Loss {
         Loss::Markov { p13: share(p13), p31: share(p31), p32: share(p32), p23: share(p23), p14: share(p14) }
+    }
+
+    #[test]
+    fn losses_that_clump_vary_as_the_correlations_of_their_states_say() {
+        let gilbert = (2.0 - 0.11) / 0.11;
+        // π_bad = 2 ÷ 27, mean 0.0685: 0.671 of the variance is that of the states, which keep 0.73 from packet to packet.
+        let elliott = 1.0 + 2.0 * 0.671_03 * 0.73 / 0.27;
+        for (loss, clumping) in [
+            (Loss::None, 1.0),
+            (Loss::Independent(share(20.0)), 1.0),
+            (Loss::Correlated { share: share(20.0), correlation: share(50.0) }, 3.0),
+            (gilbert_elliott(1.0, 10.0, 100.0, 0.0), gilbert),
+            (gilbert_elliott(2.0, 25.0, 80.0, 1.0), elliott),
+            (gilbert_elliott(0.0, 0.0, 100.0, 2.0), 1.0),
+            (markov(1.0, 10.0, 0.0, 100.0, 0.0), gilbert),
+        ] {
+            let found = loss.clumping();
+            assert!((found / clumping - 1.0).abs() < 1e-3, "{loss}: {found} is not {clumping}");
+        }
     }
 
     #[test]

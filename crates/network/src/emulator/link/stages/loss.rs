@@ -148,6 +148,27 @@ mod tests {
     }
 
     #[test]
+    fn the_number_lost_of_many_varies_as_the_model_says() {
+        const BLOCK: usize = 1_000;
+        for model in [
+            impairment::Loss::Correlated { share: share("5%"), correlation: share("60%") },
+            gilbert_elliott("1%", "10%", "100%", "0%"),
+            gilbert_elliott("2%", "25%", "80%", "1%"),
+            gilbert_elliott("2.5%", "10%", "50%", "0%"),
+            markov(["1%", "20%", "5%", "30%", "0.5%"]),
+        ] {
+            let counts: Vec<f64> =
+                lost(model).chunks(BLOCK).map(|block| block.iter().filter(|lost| **lost).count() as f64).collect();
+            let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+            let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (counts.len() - 1) as f64;
+            let alone = mean * (1.0 - mean / BLOCK as f64);
+            // Of a thousand blocks the variance errs by 4.5 %, and by a little more where few bursts make it.
+            let found = variance / alone;
+            assert!((found / model.clumping() - 1.0).abs() < 0.25, "{model}: {found}, expected {}", model.clumping());
+        }
+    }
+
+    #[test]
     fn nothing_and_all_are_exact() {
         for (model, expected) in [
             (impairment::Loss::Independent(share("100%")), true),
