@@ -285,7 +285,7 @@ fn what_cannot_be_searched_is_told_with_its_place_and_the_remedy() {
             file("{ danger-zone: faults.0.slow.host }"),
             &["some.yaml:6:", "'n2' is not a number with a unit", "faults.0.slow.delay"],
         ),
-        (file("{ danger-zone: faults.0.slow }"), &["no severity", "what it has below it"]),
+        (file("{ danger-zone: faults.0.slow }"), &["is not a severity", "what it has below it"]),
         (file("{ danger-zone: load.rate }"), &["some.yaml:6:", "'load.rate' is not the severity of a fault"]),
         (file("{ danger-zone: delay }"), &["${delay} is not in the file", "name a severity"]),
         (file("{ danger-zone: faults.0.slow.jitter }"), &["the range has to be written", "from: the mildest value"]),

@@ -1,7 +1,7 @@
 //! The formats of the run file, and how each becomes the next.
 //!
 //! To change the format: change `schema.sql`, and add a step to [`STEPS`] that makes the same of a file of the format
-//! before. [`FORMAT`] follows. Then keep a small run of the format before in `tests/formats/`. A file is never changed: the
+//! before. [`FORMAT`] follows. Then keep a small run of the new format in `tests/formats/`. A file is never changed: the
 //! steps run on a copy.
 
 use rusqlite::{Connection, backup::Backup};
@@ -61,14 +61,14 @@ mod tests {
     fn fixture(format: i32) -> Connection {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{format}.db"));
         Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-            .unwrap_or_else(|error| panic!("every earlier format needs a small run, {}: {error}", path.display()))
+            .unwrap_or_else(|error| panic!("every format needs a small run, {}: {error}", path.display()))
     }
 
     #[test]
     fn a_run_of_every_format_becomes_what_the_schema_is_today() {
         let today = Connection::open_in_memory().unwrap();
         today.execute_batch(include_str!("schema.sql")).unwrap();
-        for format in 1..FORMAT {
+        for format in 1..=FORMAT {
             let db = fixture(format);
             let version: i32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
             assert_eq!(version, format);

@@ -404,3 +404,21 @@ fn periods_of_a_fraction_of_a_second_are_proven_by_the_packets_of_the_load_as_we
         assert_eq!(partly.verdict, Proof::Refuted, "{quantity}: {:?}", partly.reasons);
     }
 }
+
+/// A delay of 50 ms that is there for 100 ms: what is sent in time for it to be over before the healing is sent before it has settled.
+#[test]
+fn periods_in_which_no_probe_can_tell_are_proven_by_the_packets_of_the_load() {
+    let short: Vec<(u32, f64, f64)> =
+        (0..20).map(|at| 2.0 * f64::from(at) + 0.35).map(|from| (0, from, from + 0.1)).collect();
+    let brief = |does, counted| {
+        let made = Made::new(Quantity::OneWayDelay, pair(), 50e6, 2e6).during(&short).does(does);
+        first_fault(&Scenario { seconds: [20, 42, 20], counted, ..Scenario::of(vec![made]) })
+    };
+    let honest = brief(Does::AsSaid, true);
+    assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]));
+    let hit = honest.rows.iter().find(|row| row.hit).unwrap();
+    let samples = |name| hit.sources.iter().find(|source| source.source == name).unwrap().samples[1];
+    assert!(samples("probes") < 30 && samples("counters") > 500, "{:?}", hit.sources);
+    assert_eq!(brief(Does::Nothing, true).verdict, Proof::Refuted);
+    assert_eq!(brief(Does::AsSaid, false).verdict, Proof::Unproven, "nobody saw it");
+}

@@ -14,7 +14,7 @@ use brownout_disk::{Operation, Operations, Probe};
 use brownout_network::{Impairment, Link};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
-use brownout_units::Delay;
+use brownout_units::{Delay, Share};
 
 use super::{Failure, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
 use crate::{LabError, faults::expected};
@@ -306,9 +306,7 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
         // A process that does not run answers nobody.
         Answers => return Ok(None),
         ProcessorShare => match lab.control.cpu_share(node)? {
-            Some(share) => {
-                (Some(share.fraction() <= asked.asked + asked.tolerance), format!("its CPU limit is {share}"))
-            }
+            Some(share) => limit_of_cpu(asked, share),
             None => (Some(false), "its CPU is not limited".to_owned()),
         },
         ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
@@ -332,6 +330,20 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Res
         }
     }))
 }
+
+/// Whether a node has this limit. Of several the least counts: a stricter one hides it.
+fn limit_of_cpu(asked: &Expectation, share: Share) -> Observed {
+    let more = share.fraction() - asked.asked;
+    let words = format!("its CPU limit is {share}");
+    if more < -asked.tolerance {
+        return (None, format!("{words}: a stricter one than this hides it"));
+    }
+    (Some(more <= asked.tolerance), words)
+}
+
+/// A disk that takes more than so many times what is asked, and than this besides, shows something else than the fault.
+const MOST_TIMES: f64 = 3.0;
+const MOST_BESIDES_NS: f64 = 50e6;
 
 /// What a fault of processes makes of a node.
 fn left_by(kind: &str) -> NodeState {
@@ -362,10 +374,13 @@ fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, 
             let mut took = used.took_ns.clone();
             took.sort_unstable();
             let Some(median) = took.get(took.len() / 2) else { return (None, format!("none of the {of} succeeded")) };
-            // A disk takes its own time, too: that these waited is the filesystem's word.
-            let shows = *median as f64 >= asked.asked - asked.tolerance && used.waited.0 > 0;
             let rounded = Delay::from_ns(*median / 10_000 * 10_000);
             let words = format!("{of} take {rounded}, {} of {} waited", used.waited.0, used.waited.1);
+            if *median as f64 > MOST_TIMES * asked.asked + MOST_BESIDES_NS {
+                return (None, format!("{words}: something else makes them slower than this"));
+            }
+            // A disk takes its own time, too: that these waited is the filesystem's word.
+            let shows = *median as f64 >= asked.asked - asked.tolerance && used.waited.0 > 0;
             (Some(shows), words)
         }
         ReadErrors | WriteErrors | SyncErrors | MetadataErrors => {
@@ -381,7 +396,6 @@ fn of_disk(directory: &str, asked: &Expectation, used: Option<&BTreeMap<String, 
 #[cfg(test)]
 mod tests {
     use brownout_network::Loss;
-    use brownout_units::Share;
 
     use super::*;
     use crate::byhand::link_state::LinkState;
@@ -499,6 +513,33 @@ mod tests {
         };
         assert_eq!((look(22 * MS, 9), look(2 * MS, 9)), (Some(true), Some(false)));
         assert_eq!(look(22 * MS, 0), Some(false), "a disk that is slow by itself is no fault");
+        assert_eq!(look(500 * MS, 9), None, "whoever makes it wait for so long, it is not this fault");
         assert_eq!(of_disk("data", &asked, None).0, None);
+    }
+
+    #[test]
+    fn a_stricter_limit_of_processors_is_no_proof_of_this_one() {
+        let asked = Expectation {
+            subject: Subject::host("n2"),
+            quantity: Quantity::ProcessorShare,
+            hit: true,
+            asked: 0.5,
+            tolerance: 0.05,
+            burst: None,
+        };
+        let shows = |share: &str| limit_of_cpu(&asked, share.parse().unwrap()).0;
+        assert_eq!([shows("50%"), shows("5%"), shows("80%")], [Some(true), None, Some(false)]);
+    }
+
+    #[test]
+    fn a_share_in_bursts_may_differ_more_than_one_of_single_packets() {
+        let [p, r] = ["2.5%", "10%"].map(|share| share.parse::<Share>().unwrap());
+        let bursts = Loss::GilbertElliott { p, r, one_minus_h: Share::ALL, one_minus_k: Share::ZERO };
+        let loss = |loss| Impairment { loss, ..Impairment::NONE };
+        let alone = loss(Loss::Independent("20%".parse().unwrap()));
+        assert_eq!(
+            (seen(&loss(bursts), &[], MS, 45), seen(&alone, &[], MS, 45)),
+            (vec![Some(true)], vec![Some(false)])
+        );
     }
 }

@@ -337,7 +337,7 @@ mod tests {
         for (cluster, words) in [
             ("{ cassandra: '5.0', etcd: '3' }", "one database"),
             ("{ etcd: '3', heap: 1GiB }", "no Java heap"),
-            ("{ etcd: '3', jit: c1 }", "no Java program"),
+            ("{ etcd: '3', jit: c1 }", "not a Java program"),
             ("{ etcd: '3', versions: { n1: '4.1' } }", "Cassandra only"),
             ("{ etcd: '3', encryption: { clients: true } }", "wireguard"),
             ("{ etcd: '3', settings: { heartbeat-interval: [1, 2] } }", "one word or number"),
