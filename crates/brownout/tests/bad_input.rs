@@ -33,7 +33,13 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("delay: 100ms }", "delay: 100ms }\n    start: 9s", ":8:", &["after its end", "phase of 8s"]),
     ("delay: 100ms }", "delay: 100ms }\n    start: 5s\n    length: 5s", ":9:", &["can last up to 3s"]),
     ("delay: 100ms }", "delay: 100ms }\n    length: 2s", ":7:", &["2s is too short to prove"]),
-    ("delay: 100ms }", "delay: 100ms }\n    flap: { on: 50ms, off: 1s }", ":8:", &["200ms at least"]),
+    ("delay: 100ms }", "delay: 100ms }\n    flap: { on: 20ms, off: 1s }", ":8:", &["50ms at least"]),
+    (
+        "delay: 100ms }",
+        "delay: 100ms }\n    flap: { on: 50ms, off: 1s }",
+        ":7:",
+        &["50ms is too short", "however often"],
+    ),
     ("delay: 100ms }", "delay: 100ms }\n    flap: { on: 2s }", ":8:", &["missing field `off`"]),
     ("delay: 100ms }", "delay: 100ms }\n    ramp: { steps: 1 }", ":8:", &["a ramp of 1 steps", "2 to 100"]),
     ("delay: 100ms }", "delay: 100ms }\n    ramp: { steps: 50 }", ":7:", &["too short to prove"]),
@@ -90,7 +96,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
         "slow: { host: n2, delay: 100ms }",
         "slow: { host: n2, delay: 50ms }\n    flap: { on: 300ms, off: 1s }",
         ":7:",
-        &["6 periods of 300ms leave 600ms", "at least 18 periods (a phase 'fault' of 22.4s)"],
+        &["6 periods of 300ms leave 750ms", "at least 15 periods (a phase 'fault' of 18.5s)"],
     ),
     ("slow: { host: n2, delay: 100ms }", "kill: { host: [n1, n2, n3] }", ":7:", &["no cluster is left"]),
     ("slow: { host: n2, delay: 100ms }", "cpu: { host: n2, share: 100% }", ":7:", &["not a limit"]),
@@ -341,6 +347,7 @@ fn short_stalls_and_periods_are_good_if_there_are_enough_of_them() {
         ("16s", "pause: { host: n2 }\n    flap: { on: 500ms, off: 3s }"),
         ("8s", "pause: { host: n2 }\n    length: 4100ms"),
         ("23s", "slow: { host: n2, delay: 50ms }\n    flap: { on: 300ms, off: 1s }"),
+        ("8s", "slow: { host: n2, delay: 50ms }\n    flap: { on: 100ms, off: 500ms }"),
     ] {
         let good = GOOD.replacen("fault: 8s", &format!("fault: {phase}"), 1);
         fs::write(&file, good.replacen("slow: { host: n2, delay: 100ms }", fault, 1)).unwrap();

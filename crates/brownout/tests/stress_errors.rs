@@ -343,7 +343,10 @@ fn a_quiet_run_that_fails_says_why() {
 #[test]
 fn a_search_accounts_for_every_operation_and_shows_the_best_step() {
     let stub = Stub::local(1).unwrap();
-    let done = run(&stub, "write n=1000000 -rate search(slo=p99<20s,from=50/s,to=200/s,step=1s)");
+    let search = "write n=1000000 -rate search(slo=p99<20s,from=50/s,to=200/s,step=1s)";
+    // Repeated only where the run itself says that its client was late all the time.
+    let mut runs = (0..4).map(|_| run(&stub, search));
+    let done = runs.find(|done| done.json["search"]["found"] != "client").expect("a punctual client");
     done.adds_up();
     assert_eq!(done.class("ok"), done.sheet("scheduled"), "{done}");
     assert!(done.out.contains("kept up to the highest rate tried, 200/s"), "{done}");
@@ -352,8 +355,9 @@ fn a_search_accounts_for_every_operation_and_shows_the_best_step() {
     let results = done.out.split("Results:").nth(1).unwrap_or_else(|| panic!("{done}"));
     assert!(results.contains("Op rate") && done.out.contains("the step at 200/s"), "{done}");
     let steps = done.json["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 3, "{done}");
-    let last = &steps[2];
+    let late = done.out.matches("(the client was late: this says nothing, and is tried again)").count();
+    assert_eq!(steps.len(), 3 + late, "{done}");
+    let last = steps.last().unwrap();
     assert!(last["name"] == "200/s" && last["balance"]["balances"] == true, "{last}");
     let measured = last["balance"]["scheduled"].as_u64().unwrap();
     assert!((130..=152).contains(&measured), "three quarters of a second at 200/s, without buckets cut: {measured}");

@@ -52,7 +52,7 @@ fn measure(etcd: &Etcd, rate: f64, warm_up: Duration, window: Duration) {
         watchers: 0,
     };
     let config = EngineConfig { balancing: Balancing::Leader, ..EngineConfig::new(etcd.coordinators()) };
-    let engine = Engine::start_etcd(config, load).unwrap();
+    let engine = Engine::start_etcd_unless(config, load, &|| false).unwrap();
     let rate = Rate::per_second(rate).unwrap();
     engine.set_pace(Pace::Open { rate, arrivals: Arrivals::Constant }).unwrap();
     sleep(warm_up);

@@ -20,12 +20,14 @@ mod error;
 mod etcd;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod limit;
 mod marker;
 mod pace;
 pub mod query;
 mod retries;
 mod ring;
 mod schedule;
+mod session;
 pub mod stub;
 mod sys;
 mod token;
@@ -57,5 +59,5 @@ pub use wire::{
 };
 pub use workload::{
     Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Route, Sending, ServerError, Table,
-    ThreadWorkload, Ticket, Timestamps, Verdict, Watched, Workload,
+    ThreadWorkload, Ticket, Timestamps, Verdict, WatchedRange, Workload,
 };

@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use crate::{
     Coordinator, LoadError, ThreadStart, WireOptions,
-    control::{Limit, agree, control_error, in_session},
+    limit::Limit,
+    session::{agree, control_error, in_session},
 };
 
 /// Where it is written.

@@ -42,6 +42,10 @@ fn config(etcd: &Etcd, timeout: Duration) -> EngineConfig {
 /// No stall of this machine takes as long.
 const PATIENT: Duration = Duration::from_secs(60);
 
+fn started(config: EngineConfig, load: EtcdLoad) -> Engine {
+    Engine::start_etcd_unless(config, load, &|| false).unwrap()
+}
+
 fn open(rate: f64) -> Pace {
     Pace::Open { rate: Rate::per_second(rate).unwrap(), arrivals: Arrivals::Constant }
 }
@@ -80,7 +84,7 @@ fn series(buckets: &[Bucket]) -> impl Iterator<Item = &Series> {
 #[test]
 fn every_operation_is_answered_right_by_every_member_and_every_watcher_is_told_of_every_put() {
     let etcd = Etcd::start(3);
-    let engine = Engine::start_etcd(config(&etcd, PATIENT), EtcdLoad { watchers: 3, ..load() }).unwrap();
+    let engine = started(config(&etcd, PATIENT), EtcdLoad { watchers: 3, ..load() });
     populate(&engine);
     engine.set_pace(open(300.0)).unwrap();
     answered(&engine, 600);
@@ -108,7 +112,7 @@ fn every_operation_is_answered_right_by_every_member_and_every_watcher_is_told_o
 
     // Serializable reads ask one member only; what it has may be old, but never wrong.
     let apart = EtcdLoad::apart([open(100.0), Pace::Idle, Pace::Closed { threads: 2 }, Pace::Idle]);
-    let engine = Engine::start_etcd(config(&etcd, PATIENT), load()).unwrap();
+    let engine = started(config(&etcd, PATIENT), load());
     engine.set_paces(apart).unwrap();
     answered(&engine, 400);
     let (buckets, balance) = stop(engine);
@@ -116,7 +120,7 @@ fn every_operation_is_answered_right_by_every_member_and_every_watcher_is_told_o
     assert!(series(&buckets).all(|one| one.statement == "put" || one.statement == "serializable"));
 
     control::clear_etcd(&WireOptions::default(), &etcd.coordinators(), &stay(), PREFIX, PATIENT).unwrap();
-    let engine = Engine::start_etcd(config(&etcd, PATIENT), EtcdLoad { put: 0, txn: 0, ..load() }).unwrap();
+    let engine = started(config(&etcd, PATIENT), EtcdLoad { put: 0, txn: 0, ..load() });
     engine.set_pace(Pace::Closed { threads: 4 }).unwrap();
     answered(&engine, 100);
     let (_, balance) = stop(engine);
@@ -127,7 +131,7 @@ fn every_operation_is_answered_right_by_every_member_and_every_watcher_is_told_o
 fn the_load_follows_the_leader_and_no_acknowledged_write_is_lost_when_it_is_killed() {
     let etcd = Etcd::start(3);
     let leader = EngineConfig { balancing: Balancing::Leader, ..config(&etcd, Duration::from_secs(10)) };
-    let engine = Engine::start_etcd(leader, EtcdLoad { watchers: 3, ..load() }).unwrap();
+    let engine = started(leader, EtcdLoad { watchers: 3, ..load() });
     populate(&engine);
     drop(engine.drain());
     engine.set_pace(open(200.0)).unwrap();
@@ -162,7 +166,7 @@ fn leading(engine: &Engine) -> String {
 fn a_member_that_stands_still_answers_late_and_its_watcher_is_told_late() {
     let etcd = Etcd::start(3);
     let load = EtcdLoad { range: 0, txn: 0, watchers: 3, ..load() };
-    let engine = Engine::start_etcd(config(&etcd, Duration::from_millis(500)), load).unwrap();
+    let engine = started(config(&etcd, Duration::from_millis(500)), load);
     engine.set_pace(open(200.0)).unwrap();
     answered(&engine, 100);
     etcd.signal("n2", "STOP");
@@ -183,7 +187,7 @@ fn a_member_that_stands_still_answers_late_and_its_watcher_is_told_late() {
 fn values_as_large_as_etcd_takes_go_through_and_come_back() {
     let etcd = Etcd::start(1);
     let large = EtcdLoad { value_size: EtcdLoad::LARGEST_VALUE, population: 8, watchers: 1, ..load() };
-    let engine = Engine::start_etcd(config(&etcd, PATIENT), large).unwrap();
+    let engine = started(config(&etcd, PATIENT), large);
     populate(&engine);
     engine.set_pace(Pace::Closed { threads: 4 }).unwrap();
     answered(&engine, 40);

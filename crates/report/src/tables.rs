@@ -521,3 +521,45 @@ pub fn events(events: &[brownout_record::Event]) -> String {
     });
     table("wide", "Since the run's zero", &["at", "", "trial", "what", "whom", ""], rows.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use brownout_analysis::StandstillQuantile;
+
+    use super::*;
+
+    /// Ten stalls of 200 ms in a phase of 32 s.
+    fn stalls() -> Standstill {
+        let quantile =
+            |quantile, least_ns, most_ns, measured_ns| StandstillQuantile { quantile, least_ns, most_ns, measured_ns };
+        Standstill {
+            stalls: 10,
+            length_ns: 200_000_000,
+            stalled: 0.0625,
+            coordinated: 1.0 / 3.0,
+            needed: Some(0.5),
+            slower_than_ns: 50_000_000,
+            least_share: 0.0156,
+            most_share: Some(0.0234),
+            measured_share: 0.0201,
+            quantiles: vec![
+                quantile(0.99, 104_000_000, Some(136_000_000), 117_000_000),
+                quantile(1.0, 200_000_000, None, 203_000_000),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_stalls_cost_is_shown_beside_what_arithmetic_makes_of_it() {
+        let rows = standstill_cells("3", &stalls());
+        let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+        assert_eq!(rows[0], ["3", "slower than 50.0ms", "2.0%", "1.6%", "2.3%"]);
+        assert_eq!(rows[1], ["3", "p99", "117ms", "104ms", "136ms"]);
+        assert_eq!(rows[2][..4], ["3", "max", "203ms", "200ms"]);
+        let words = standstill_words(&stalls());
+        assert!(words.starts_with("10 stalls of 200ms (median), 6.2% of the phase"), "{words}");
+        assert!(words.contains("coordinates 33.3% of the operations, and 50.0% with those"), "{words}");
+        let alone = standstill_words(&Standstill { needed: None, ..stalls() });
+        assert!(alone.ends_with("coordinates 33.3% of the operations"), "{alone}");
+    }
+}

@@ -73,6 +73,7 @@ fn every_output_tells_the_same_of_what_became_of_operations() {
             outputs::account(&what, &done);
             outputs::attempts(&what, &done, retries);
             outputs::rows_and_results(&what, &done);
+            outputs::rows(&what, &done, &file("s.hdr"));
             outputs::csv(&what, &done, &file("s.csv"));
             outputs::intervals(&what, &file("s.csv"), &file("run.db"));
             outputs::hdr(&what, &done, &file("s.hdr"));
@@ -80,6 +81,47 @@ fn every_output_tells_the_same_of_what_became_of_operations() {
             outputs::record(&what, &done, &file("run.db"));
             outputs::shown(&what, &done, &file("run.db"));
             outputs::metrics(&what, &done, &scrapes);
+        }
+    }
+}
+
+/// Where one interval is all of the run, its row shows what JSON tells of the run.
+#[test]
+fn the_row_of_an_interval_that_is_the_whole_run_shows_the_run() {
+    let stub = Stub::local(1).unwrap();
+    let slow = |ms| stub.set(0, Behaviour::slow(Duration::from_millis(ms)));
+    slow(160);
+    // When one user finds no more operations, none is open that would end in a row of its own.
+    let load = Load::start(&stub, "write n=1000 -rate threads=1", "interval=3600s");
+    // So that percentiles differ.
+    for (count, ms) in [(1, 80), (8, 40), (40, 10), (120, 2)] {
+        wait_for_operations(&stub, count);
+        slow(ms);
+    }
+    let done = load.done();
+    done.adds_up();
+    done.went_on();
+    outputs::only_row("one user", &done);
+}
+
+/// Whoever reads rows and results reads of which operations their times are, in front of the block that scripts read.
+#[test]
+fn rows_and_results_say_what_their_times_are_of_however_little_is_said() {
+    let search = "search(slo=p99<20s,from=50/s,to=50/s,step=1s)";
+    for rate in ["threads=2", "threads=2 fixed=200/s", "open=200/s", search] {
+        for level in ["minimal", "normal"] {
+            let what = format!("{rate}, {level}");
+            let stub = Stub::local(1).unwrap();
+            let done = Load::start(&stub, &format!("write n=50 -rate {rate}"), &format!("level={level}")).done();
+            done.went_on();
+            let (before, _) = done.out.split_once("\nResults:\n").unwrap_or_else(|| panic!("{what}: {done}"));
+            let named = |name: &str| before.lines().filter(|line| line.starts_with(name)).count();
+            assert_eq!(["Times in the rows ", "Times are of "].map(named), [1, 1], "{what}: {done}");
+            let times = if rate == "threads=2" { "service times" } else { "response times" };
+            assert!(line(&done, "Times in the rows").unwrap().starts_with(times), "{what}: {done}");
+            assert!(line(&done, "Times are of").unwrap().contains("ok and those timed out"), "{what}: {done}");
+            // Of the rest of the account there is nothing.
+            assert_eq!(line(&done, "Account of operations").is_some(), level == "normal", "{what}: {done}");
         }
     }
 }
@@ -232,41 +274,49 @@ fn an_open_loop_does_not_try_again_unless_it_is_told_to() {
     }
 }
 
+/// What a search may be for: response times contain a pause of the client, errors do not, as nothing fails in it.
+const OBJECTIVES: [&str; 2] = ["p99<400ms", "errors<1%"];
+
 #[test]
-fn a_search_does_not_take_a_late_client_for_a_slow_database() {
-    let stub = Stub::local(1).unwrap();
-    // No more than this is looked at: whatever misses is the client's pause.
-    let words = "write n=1 -rate search(slo=p99<400ms,from=100/s,to=100/s,step=3s) -errors ignore";
-    let load = Load::start(&stub, words, "");
-    wait_for_operations(&stub, 120);
-    load.signal(libc::SIGSTOP);
-    sleep(Duration::from_millis(1200));
-    load.signal(libc::SIGCONT);
-    let done = load.done();
-    assert!(done.out.contains("this says nothing, and is tried again"), "{done}");
-    // The next step keeps it, or this machine stands still itself, and it is said.
-    let found = done.json["search"]["found"].as_str().unwrap();
-    assert!(["always", "client"].contains(&found), "{done}");
+fn a_search_takes_a_late_client_neither_for_a_slow_database_nor_for_a_good_one() {
+    for slo in OBJECTIVES {
+        let stub = Stub::local(1).unwrap();
+        // No more than this is looked at: whatever misses is the client's pause.
+        let words = format!("write n=1 -rate search(slo={slo},from=100/s,to=100/s,step=3s) -errors ignore");
+        let load = Load::start(&stub, &words, "");
+        wait_for_operations(&stub, 120);
+        load.signal(libc::SIGSTOP);
+        sleep(Duration::from_millis(1200));
+        load.signal(libc::SIGCONT);
+        let done = load.done();
+        assert!(done.out.contains("search: 100/s tells nothing: "), "{slo}: {done}");
+        assert!(done.out.contains("this says nothing, and is tried again"), "{slo}: {done}");
+        // The next step keeps it, or this machine stands still itself, and it is said.
+        let found = done.json["search"]["found"].as_str().unwrap();
+        assert!(["always", "client"].contains(&found), "{slo}: {done}");
+    }
 }
 
 #[test]
 fn a_client_that_is_late_in_every_try_is_the_limit() {
-    let stub = Stub::local(1).unwrap();
-    let words = "write n=1 -rate search(slo=p99<400ms,from=50/s,to=100/s,step=3s) -errors ignore";
-    let mut load = Load::start(&stub, words, "");
-    // The first step is made in peace: so much is kept. In all others the client is stopped again and again.
-    wait_for_operations(&stub, 170);
-    while load.is_running() {
-        load.signal(libc::SIGSTOP);
-        sleep(Duration::from_millis(1200));
-        load.signal(libc::SIGCONT);
-        sleep(Duration::from_millis(300));
+    for slo in OBJECTIVES {
+        let stub = Stub::local(1).unwrap();
+        let words = format!("write n=1 -rate search(slo={slo},from=50/s,to=100/s,step=3s) -errors ignore");
+        let mut load = Load::start(&stub, &words, "");
+        // The first step is made in peace: so much is kept. In all others the client is stopped again and again.
+        wait_for_operations(&stub, 170);
+        while load.is_running() {
+            load.signal(libc::SIGSTOP);
+            sleep(Duration::from_millis(1200));
+            load.signal(libc::SIGCONT);
+            sleep(Duration::from_millis(300));
+        }
+        let done = load.done();
+        let search = &done.json["search"];
+        assert_eq!((&search["found"], done.code, done.last()), (&"client".into(), Some(3), "END"), "{slo}: {done}");
+        // On a machine that stands still itself the first step may have been made again.
+        let rate = search["rate"].as_f64();
+        let known = rate.map_or("nothing is known yet".to_owned(), |rate| format!("at least {rate:.0}/s"));
+        assert!(done.out.contains(&format!("the client is the limit here: {known} ({slo};")), "{slo}: {done}");
     }
-    let done = load.done();
-    let search = &done.json["search"];
-    assert_eq!((&search["found"], done.code, done.last()), (&"client".into(), Some(3), "END"), "{done}");
-    // On a machine that stands still itself the first step may have been made again.
-    let rate = search["rate"].as_f64();
-    let known = rate.map_or("nothing is known yet".to_owned(), |rate| format!("at least {rate:.0}/s"));
-    assert!(done.out.contains(&format!("the client is the limit here: {known} (p99<400ms;")), "{done}");
 }

@@ -100,13 +100,55 @@ pub fn attempts(what: &str, done: &Done, retries: u64) {
     assert!(text.starts_with(&operations), "{what}: {text}: {operations}");
 }
 
+/// The rows of all operations together, by column.
+fn rows_of(done: &Done) -> Vec<Vec<&str>> {
+    let rows = done.out.lines().filter(|line| line.starts_with("total,"));
+    rows.map(|line| line.split(',').map(str::trim).collect()).collect()
+}
+
+/// Of the mean of rows.
+const MEAN: usize = 5;
+/// Columns of rows, and which percentile they hold.
+const COLUMNS: [(usize, f64); 5] = [(6, 50.0), (7, 95.0), (8, 99.0), (9, 99.9), (10, 100.0)];
+
+/// Every row shows the times that the log's histogram of the same interval holds. [`hdr`] says that all of these are the
+/// run's.
+pub fn rows(what: &str, done: &Done, file: &Path) {
+    let tag = if done.json["measure"] == "response" { "Tag=WRITE-rt," } else { "Tag=WRITE-st," };
+    let text = fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix(tag));
+    let mut intervals: Vec<Histogram> = lines.map(|line| decoded(line.rsplit(',').next().unwrap())).collect();
+    let mut rows = rows_of(done);
+    // Tenths of a millisecond are shown: shorter times look like none.
+    intervals.retain(|times| times.max() >= 50_000);
+    rows.retain(|row| number(row[10]) > 0.0);
+    assert_eq!(rows.len(), intervals.len(), "{what}: {text}: {done}");
+    for (row, times) in rows.iter().zip(&intervals) {
+        let percentiles = COLUMNS.map(|(column, percent)| (column, percentile(times, percent) as f64));
+        for (column, ns) in [(MEAN, times.mean())].into_iter().chain(percentiles) {
+            let same = (number(row[column]) - ns / 1e6).abs() <= 0.051;
+            assert!(same, "{what}: column {column} of {row:?} should be {ns} ns: {done}");
+        }
+    }
+}
+
+/// The one row is of the whole run, and shows its times.
+pub fn only_row(what: &str, done: &Done) {
+    let rows = rows_of(done);
+    assert_eq!(rows.len(), 1, "{what}: {done}");
+    let own = reference(done);
+    let own = own.latency(done.json["measure"].as_str().unwrap());
+    let figure = |(column, percent): (usize, f64)| {
+        let told = Told::Ms(number(rows[0][column]), 0.051);
+        Figure { place: format!("column {column} of the row"), of: SHOWN, percent, told }
+    };
+    compare(what, done, own, COLUMNS.map(figure));
+    let (told, mean) = (number(rows[0][MEAN]), own.times(SHOWN).mean() / 1e6);
+    assert!((told - mean).abs() <= 0.051, "{what}: the mean is {mean}, told {told}: {done}");
+}
+
 pub fn rows_and_results(what: &str, done: &Done) {
-    let rows: Vec<Vec<&str>> = done
-        .out
-        .lines()
-        .filter(|line| line.starts_with("total,"))
-        .map(|line| line.split(',').map(str::trim).collect())
-        .collect();
+    let rows = rows_of(done);
     let total = &done.json["total"];
     let errors: f64 = rows.iter().map(|row| number(row[13])).sum();
     assert_eq!(errors as u64, total["errors"].as_u64().unwrap(), "{what}: {done}");

@@ -2,7 +2,7 @@
 
 use super::{
     connection::{Filled, Loss, Open, State, Step},
-    operations::{Operation, Stage},
+    operations::{Operation, OperationState},
     worker::Worker,
 };
 use crate::{
@@ -191,7 +191,7 @@ impl Worker {
                 if let Some(operation) = self.operations.get_mut(open.handle) {
                     operation.step += 1;
                     operation.attempt = 0;
-                    operation.stage = Stage::Waiting;
+                    operation.state = OperationState::Waiting;
                     operation.queued = true;
                 }
                 if verdict.next == Next::Page {

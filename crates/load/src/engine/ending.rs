@@ -6,7 +6,7 @@ use super::{
     connection::{Connection, Loss, Open, State, Step},
     driven::Driven,
     ledger::Entry,
-    operations::{Handle, Operation, Stage},
+    operations::{Handle, Operation, OperationState},
     wheel::TICK_NS,
     worker::Worker,
 };
@@ -43,7 +43,7 @@ impl Worker {
         operation.attempt += 1;
         operation.queued = true;
         if due > now {
-            operation.stage = Stage::Resting;
+            operation.state = OperationState::Resting;
             self.rests.push(std::cmp::Reverse((due, handle)));
         } else {
             self.place(handle, now);
@@ -56,7 +56,7 @@ impl Worker {
             && due <= now
         {
             self.rests.pop();
-            if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Resting) {
+            if self.operations.get(handle).is_some_and(|operation| operation.state == OperationState::Resting) {
                 self.place(handle, now);
             }
         }
@@ -81,7 +81,7 @@ impl Worker {
             self.settle(handle, Ended::NeverSent, now);
             return;
         }
-        if operation.stage == Stage::OnWay {
+        if operation.state == OperationState::OnWay {
             let service = self.give_up(handle, operation.place, operation.deadline);
             self.count_attempt(&operation, Outcome::TimedOut, service);
         }
@@ -151,7 +151,7 @@ impl Worker {
 
     fn forget_if_over(&mut self, handle: Handle, at: u64) {
         if let Some(operation) = self.operations.get(handle)
-            && operation.stage == Stage::Ended
+            && operation.state == OperationState::Ended
             && operation.outstanding == 0
             && !operation.awaited
         {
@@ -165,16 +165,18 @@ impl Worker {
     /// Ends the operations and attempts whose time is up.
     pub(super) fn expire(&mut self, now: u64) {
         while let Some(list) = self.wheel.take_due(now) {
-            for watched in &list {
-                let Some(operation) = self.operations.get(watched.handle).copied() else { continue };
-                match (operation.stage, watched.request) {
-                    (Stage::Ended, _) => {}
+            for timeout in &list {
+                let Some(operation) = self.operations.get(timeout.handle).copied() else { continue };
+                match (operation.state, timeout.request) {
+                    (OperationState::Ended, _) => {}
                     (_, 0) if operation.deadline <= now => {
                         self.ledger.idled(operation.deadline + TICK_NS..now);
-                        self.time_out(watched.handle, now);
+                        self.time_out(timeout.handle, now);
                     }
-                    (_, 0) => self.watch(watched.handle, operation.deadline, now),
-                    (Stage::OnWay, number) if number == operation.requests => self.give_up_attempt(watched.handle, now),
+                    (_, 0) => self.watch(timeout.handle, operation.deadline, now),
+                    (OperationState::OnWay, number) if number == operation.requests => {
+                        self.give_up_attempt(timeout.handle, now);
+                    }
                     _ => {}
                 }
             }
@@ -186,7 +188,7 @@ impl Worker {
         // Given-up operations leave the queues, which would otherwise grow while nothing is taken from them.
         for queue in self.targets.iter_mut().map(|target| &mut target.queue).chain([&mut self.unplaced]) {
             while let Some(first) = queue.front()
-                && self.operations.get(*first).is_none_or(|operation| operation.stage != Stage::Waiting)
+                && self.operations.get(*first).is_none_or(|operation| operation.state != OperationState::Waiting)
             {
                 queue.pop_front();
             }
@@ -241,7 +243,7 @@ impl Worker {
         }
         if !self.is_connected(coordinator) {
             for handle in std::mem::take(&mut self.targets[coordinator].queue) {
-                if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
+                if self.operations.get(handle).is_some_and(|operation| operation.state == OperationState::Waiting) {
                     self.place(handle, now);
                 }
             }
@@ -289,10 +291,10 @@ impl Worker {
         self.end_lost(lost, ErrorClass::Abandoned, now);
         for handle in self.operations.handles() {
             let Some(operation) = self.operations.get(handle).copied() else { continue };
-            if operation.stage != Stage::Ended && operation.requests == 0 {
+            if operation.state != OperationState::Ended && operation.requests == 0 {
                 self.ledger.never_sent(operation.intended, operation.name);
                 self.settle(handle, Ended::NeverSent, now);
-            } else if operation.stage != Stage::Ended {
+            } else if operation.state != OperationState::Ended {
                 self.end(handle, Ended::Failed(ErrorClass::Abandoned), now);
             }
         }

@@ -32,10 +32,10 @@ use std::{
 
 use crate::{
     Balance, Balancing, Bucket, ConnectionEvent, DataPath, EngineConfig, EtcdLoad, KeyValue, Live, LoadError, Pace,
-    PaceChange, Progress, Refusal, Workload,
-    control::{self, Limit},
+    PaceChange, Progress, Refusal, Workload, control,
     etcd::EtcdWork,
     histogram,
+    limit::Limit,
     ring::Replicas,
     workload::{FILLING, KeyValueLoad, MIX, Population},
 };
@@ -92,20 +92,12 @@ impl Engine {
         Ok(engine)
     }
 
-    /// [`Engine::launch`] for the load of an etcd ([`DataPath::Etcd`]), which has [`Pace::Populate`], and one pace for all
-    /// operations by weight ([`Engine::set_pace`]) or one for each ([`EtcdLoad::apart`]). Its watches begin before it
-    /// returns.
+    /// [`Engine::launch_unless`] for the load of an etcd ([`DataPath::Etcd`]), which has [`Pace::Populate`], and one pace
+    /// for all operations by weight ([`Engine::set_pace`]) or one for each ([`EtcdLoad::apart`]). Its watches begin before
+    /// it returns.
     ///
     /// # Errors
-    /// Those of [`Engine::launch`], and an impossible load.
-    pub fn start_etcd(config: EngineConfig, load: EtcdLoad) -> Result<Engine, LoadError> {
-        Engine::start_etcd_unless(config, load, &|| false)
-    }
-
-    /// [`Engine::start_etcd`], given up as soon as `interrupted` returns true; it is polled several times a second.
-    ///
-    /// # Errors
-    /// Those of [`Engine::start_etcd`], and [`LoadError::Interrupted`].
+    /// Those of [`Engine::launch_unless`], and an impossible load.
     pub fn start_etcd_unless(
         config: EngineConfig,
         load: EtcdLoad,

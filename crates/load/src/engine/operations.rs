@@ -6,7 +6,7 @@ use crate::Ticket;
 
 /// State of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum OperationState {
     /// Waits for a connection with a free stream.
     Waiting,
     /// A request of it is in flight.
@@ -45,7 +45,7 @@ pub(super) struct Operation {
     pub(super) requests: u32,
     /// The connection and stream of the newest.
     pub(super) place: (u32, u16),
-    pub(super) stage: Stage,
+    pub(super) state: OperationState,
     /// From when on it could have been sent: its intended start, or when what it waited for was there.
     pub(super) owed: u64,
     /// It waits for somebody else, or its lateness is known: what comes now is not the instrument's lateness.
@@ -58,7 +58,7 @@ impl Operation {
     /// How long the instrument has owed it, if it has done its part by giving it away at `at`. Told once.
     pub(super) fn owed_until(&mut self, at: u64) -> Option<Range<u64>> {
         let told = std::mem::replace(&mut self.queued, true);
-        (!told && self.stage != Stage::Ended).then(|| self.owed..at.max(self.owed))
+        (!told && self.state != OperationState::Ended).then(|| self.owed..at.max(self.owed))
     }
 
     /// What it waited for, a stream, is there since `at`: the instrument owes it from now on, unless a request of it
@@ -132,9 +132,9 @@ impl Operations {
     /// Its outcome is final from now on.
     pub(super) fn settle(&mut self, handle: Handle) {
         if let Some(operation) = self.get_mut(handle)
-            && operation.stage != Stage::Ended
+            && operation.state != OperationState::Ended
         {
-            operation.stage = Stage::Ended;
+            operation.state = OperationState::Ended;
             self.open -= 1;
         }
     }
@@ -160,7 +160,7 @@ impl Operations {
 
     /// Handles of those that have ended and whose deadline had passed at a time.
     pub(super) fn ended_until(&self, at: u64) -> Vec<Handle> {
-        self.handles_of(|operation| operation.stage == Stage::Ended && operation.deadline <= at)
+        self.handles_of(|operation| operation.state == OperationState::Ended && operation.deadline <= at)
     }
 
     fn handles_of(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<Handle> {
@@ -172,7 +172,7 @@ impl Operations {
     /// one, so that the balance sheet is checked independently.
     pub(super) fn count(&self) -> (u64, u64) {
         let open = self.slots.iter().filter_map(|(_, operation)| operation.as_ref());
-        open.filter(|operation| operation.stage != Stage::Ended).fold((0, 0), |(waiting, sent), operation| {
+        open.filter(|operation| operation.state != OperationState::Ended).fold((0, 0), |(waiting, sent), operation| {
             if operation.requests == 0 { (waiting + 1, sent) } else { (waiting, sent + 1) }
         })
     }
@@ -197,7 +197,7 @@ mod tests {
             step: 0,
             requests: 0,
             place: (0, 0),
-            stage: Stage::Waiting,
+            state: OperationState::Waiting,
             owed: 100,
             queued: false,
             awaited: false,

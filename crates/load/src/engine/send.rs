@@ -2,8 +2,8 @@
 
 use super::{
     connection::Open,
-    operations::{Handle, Stage},
-    wheel::Watched,
+    operations::{Handle, OperationState},
+    wheel::Timeout,
     worker::Worker,
 };
 use crate::{Balancing, Ended, ErrorClass, Outcome, Received, RequestError, Route, Sending, ServerError};
@@ -45,7 +45,7 @@ impl Worker {
 
     fn place_on(&mut self, handle: Handle, coordinator: Option<usize>, now: u64) {
         let Some(operation) = self.operations.get_mut(handle) else { return };
-        operation.stage = Stage::Waiting;
+        operation.state = OperationState::Waiting;
         let Some(coordinator) = coordinator else {
             operation.queued = true;
             self.unplaced.push_back(handle);
@@ -70,7 +70,8 @@ impl Worker {
     pub(super) fn pump(&mut self, coordinator: usize, freed: Option<u64>, now: u64) {
         while let Some(&handle) = self.targets[coordinator].queue.front() {
             // Operations that were given up no longer wait.
-            let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
+            let Some(operation) =
+                self.operations.get(handle).filter(|operation| operation.state == OperationState::Waiting)
             else {
                 self.targets[coordinator].queue.pop_front();
                 continue;
@@ -170,7 +171,7 @@ impl Worker {
         }
         operation.requests += 1;
         operation.outstanding += 1;
-        operation.stage = Stage::OnWay;
+        operation.state = OperationState::OnWay;
         let (ticket, number) = (operation.ticket, operation.requests);
         let unix_us = self.unix_offset_us + now / 1_000;
         let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };
@@ -214,7 +215,7 @@ impl Worker {
     /// Schedules the timeout of a request, if it has one of its own.
     pub(super) fn watch_attempt(&mut self, handle: Handle, number: u32, now: u64) {
         if let Some(timeout_ns) = self.attempt_timeout_ns {
-            self.wheel.watch(now.saturating_add(timeout_ns), Watched { handle, request: number });
+            self.wheel.watch(now.saturating_add(timeout_ns), Timeout { handle, request: number });
         }
     }
 
@@ -230,6 +231,6 @@ impl Worker {
 
     /// Schedules a check of the operation at its deadline or before.
     pub(super) fn watch(&mut self, handle: Handle, deadline: u64, now: u64) {
-        self.wheel.watch(deadline.min(now.saturating_add(LOOK_NS)), Watched { handle, request: 0 });
+        self.wheel.watch(deadline.min(now.saturating_add(LOOK_NS)), Timeout { handle, request: 0 });
     }
 }

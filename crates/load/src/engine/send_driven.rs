@@ -6,7 +6,7 @@ use super::{
     connection::Open,
     driven::Driven,
     ledger::Ledger,
-    operations::{Handle, Operation, Operations, Stage},
+    operations::{Handle, Operation, OperationState, Operations},
     worker::Worker,
 };
 use crate::{
@@ -42,7 +42,7 @@ impl Worker {
         // Operations that are already waiting go first.
         let at_once = self.unplaced.is_empty() && driven.has_room();
         let Some(operation) = self.operations.get_mut(handle) else { return };
-        operation.stage = Stage::Waiting;
+        operation.state = OperationState::Waiting;
         if at_once {
             self.send_driven(handle, now);
         } else {
@@ -57,7 +57,8 @@ impl Worker {
             && let Some(handle) = self.unplaced.pop_front()
         {
             // Operations that were given up no longer wait.
-            let Some(operation) = self.operations.get(handle).filter(|operation| operation.stage == Stage::Waiting)
+            let Some(operation) =
+                self.operations.get(handle).filter(|operation| operation.state == OperationState::Waiting)
             else {
                 continue;
             };
@@ -76,7 +77,7 @@ impl Worker {
         }
         operation.requests += 1;
         operation.outstanding += 1;
-        operation.stage = Stage::OnWay;
+        operation.state = OperationState::OnWay;
         operation.coordinator = pin.unwrap_or(operation.coordinator);
         let unix_us = self.unix_offset_us + now / 1_000;
         let sending = Sending { now_ns: now, unix_us, attempt: operation.attempt, step: operation.step };

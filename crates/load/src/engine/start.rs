@@ -2,7 +2,7 @@
 
 use super::{
     flow::Source,
-    operations::{Operation, Stage},
+    operations::{Operation, OperationState},
     worker::Worker,
 };
 use crate::{Drawn, Pace};
@@ -152,7 +152,7 @@ impl Worker {
             step: 0,
             requests: 0,
             place: (0, 0),
-            stage: Stage::Waiting,
+            state: OperationState::Waiting,
             owed: from.max(self.flows[flow].unparked_ns),
             queued: false,
             awaited: false,

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::ledger::{Entry, Ledger};
-use crate::{Outcome, Watched, etcd::message, late_patience_ns};
+use crate::{Outcome, WatchedRange, etcd::message, late_patience_ns};
 
 /// One watch.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Put {
 /// The watches of a thread, and the puts that they are to tell.
 #[derive(Debug)]
 pub(super) struct Watching {
-    watched: Watched,
+    watched: WatchedRange,
     pub(super) watchers: Vec<Watcher>,
     /// In the order of their versions, which is that in which they were sent.
     puts: VecDeque<Put>,
@@ -59,7 +59,7 @@ pub(super) struct Watching {
 
 impl Watching {
     /// The watches of `watched`: on these connections and their coordinators, in turn.
-    pub(super) fn new(watched: Watched, connections: &[(usize, usize)], name: u16, timeout_ns: u64) -> Self {
+    pub(super) fn new(watched: WatchedRange, connections: &[(usize, usize)], name: u16, timeout_ns: u64) -> Self {
         let places = connections.iter().cycle().take(watched.watchers as usize);
         let watcher = |(connection, coordinator): &(usize, usize)| Watcher {
             connection: *connection,
@@ -84,7 +84,7 @@ impl Watching {
 
     /// What begins a watch where it has ended, or now if it is the first time.
     pub(super) fn request(&self, watcher: usize) -> message::WatchRequest {
-        let Watched { from, end, .. } = &self.watched;
+        let WatchedRange { from, end, .. } = &self.watched;
         let create = message::WatchCreateRequest {
             key: from.clone().into(),
             end: end.clone().into(),
@@ -229,7 +229,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn watching(watchers: u32) -> (Watching, Ledger) {
-        let watched = Watched { from: b"a".to_vec(), end: b"b".to_vec(), watchers };
+        let watched = WatchedRange { from: b"a".to_vec(), end: b"b".to_vec(), watchers };
         let shape = Shape { coordinators: 2, names: 2, late_ns: 1_000_000 };
         (Watching::new(watched, &[(0, 0), (3, 1)], 1, SECOND), Ledger::new(0, SECOND, shape))
     }

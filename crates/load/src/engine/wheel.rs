@@ -8,9 +8,9 @@ use super::operations::Handle;
 /// and an answer that comes in between is judged by its own time.
 pub(super) const TICK_NS: u64 = 10_000_000;
 
-/// An operation to check. It has usually ended long before.
+/// When it is over, an operation is checked, which has usually ended long before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Watched {
+pub(super) struct Timeout {
     pub(super) handle: Handle,
     /// The request that times out; 0 for the whole operation.
     pub(super) request: u32,
@@ -19,17 +19,17 @@ pub(super) struct Watched {
 /// A list of operations per tick, from the earliest deadline on.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    ticks: VecDeque<Vec<Watched>>,
+    ticks: VecDeque<Vec<Timeout>>,
     /// The tick number of `ticks[0]`.
     first: u64,
     /// Ticks below this have been taken.
     passed: u64,
-    spare: Vec<Vec<Watched>>,
+    spare: Vec<Vec<Timeout>>,
 }
 
 impl Wheel {
     /// Schedules a check of an operation at the end of the tick in which its deadline lies.
-    pub(super) fn watch(&mut self, deadline_ns: u64, watched: Watched) {
+    pub(super) fn watch(&mut self, deadline_ns: u64, timeout: Timeout) {
         // A deadline in a tick that was already taken is due at the next check.
         let tick = (deadline_ns / TICK_NS).max(self.passed);
         if self.ticks.is_empty() {
@@ -44,7 +44,7 @@ impl Wheel {
         while self.ticks.len() <= place {
             self.ticks.push_back(self.spare.pop().unwrap_or_default());
         }
-        self.ticks[place].push(watched);
+        self.ticks[place].push(timeout);
     }
 
     /// When to check next; `u64::MAX` for never.
@@ -54,7 +54,7 @@ impl Wheel {
 
     /// Takes the operations of the earliest tick if all of it lies in the past. Give the list back to
     /// [`Wheel::recycle`].
-    pub(super) fn take_due(&mut self, now_ns: u64) -> Option<Vec<Watched>> {
+    pub(super) fn take_due(&mut self, now_ns: u64) -> Option<Vec<Timeout>> {
         if self.next_ns() > now_ns {
             return None;
         }
@@ -63,7 +63,7 @@ impl Wheel {
         self.ticks.pop_front()
     }
 
-    pub(super) fn recycle(&mut self, mut list: Vec<Watched>) {
+    pub(super) fn recycle(&mut self, mut list: Vec<Timeout>) {
         // Do not keep the memory of a burst.
         if self.spare.len() < 16 && list.capacity() < 4096 {
             list.clear();
@@ -86,12 +86,12 @@ mod tests {
         let mut now = 5 * TICK_NS;
         for id in 0..10_000 {
             let deadline = now + random.below(30 * TICK_NS);
-            wheel.watch(deadline, Watched { handle: Handle::of(id), request: 0 });
+            wheel.watch(deadline, Timeout { handle: Handle::of(id), request: 0 });
             waiting.insert(id, deadline);
             now += random.below(TICK_NS / 4);
             while let Some(list) = wheel.take_due(now) {
-                for watched in &list {
-                    let deadline = waiting.remove(&watched.handle.place()).expect("due once");
+                for timeout in &list {
+                    let deadline = waiting.remove(&timeout.handle.place()).expect("due once");
                     assert!(deadline <= now, "not before its deadline");
                 }
                 wheel.recycle(list);

@@ -19,7 +19,7 @@ use super::{
     flow::Flow,
     leader::Leader,
     ledger::{Ledger, Recent},
-    operations::{Handle, Operations, Stage},
+    operations::{Handle, OperationState, Operations},
     page::{Part, Shape},
     watching::Watching,
     wheel::Wheel,
@@ -362,7 +362,7 @@ impl Worker {
             self.say_ready();
         }
         for handle in std::mem::take(&mut self.unplaced) {
-            if self.operations.get(handle).is_some_and(|operation| operation.stage == Stage::Waiting) {
+            if self.operations.get(handle).is_some_and(|operation| operation.state == OperationState::Waiting) {
                 self.place(handle, now);
             }
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Coordinator, Credentials, LoadError, ThreadStart, WireOptions,
-    control::Limit,
+    limit::Limit,
     sys::Epoll,
     transport::Transport,
     wire::{Inbox, Outbox, Sender},

@@ -104,7 +104,7 @@ struct Seat {
 /// A call in flight.
 struct Exchange {
     method: Method,
-    stage: Stage,
+    response: Response,
     /// What has come of a message that is not whole.
     buffer: Bytes,
     /// What the head has said of how it ended.
@@ -113,7 +113,8 @@ struct Exchange {
     sender: SendStream<Bytes>,
 }
 
-enum Stage {
+/// What of a response is to come next.
+enum Response {
     Head(ResponseFuture),
     Body(RecvStream),
 }
@@ -308,7 +309,7 @@ impl Session {
             self.seats.push(Seat { waker: Waker::from(Arc::new(bell)), exchange: None });
         }
         self.seats[key as usize].exchange =
-            Some(Exchange { method, stage: Stage::Head(head), buffer: Bytes::new(), told: None, sender });
+            Some(Exchange { method, response: Response::Head(head), buffer: Bytes::new(), told: None, sender });
         // It is asked for news in the next turn, and then says by itself when there are more.
         self.news.list().push(key);
         Ok(id)
@@ -425,23 +426,23 @@ impl Exchange {
         longest: usize,
         mut said: impl FnMut(Bytes),
     ) -> Option<Result<Bytes, Status>> {
-        let Exchange { method, stage, buffer, told, .. } = self;
+        let Exchange { method, response, buffer, told, .. } = self;
         loop {
-            match stage {
-                Stage::Head(response) => {
-                    let response = match Pin::new(response).poll(context) {
+            match response {
+                Response::Head(head) => {
+                    let come = match Pin::new(head).poll(context) {
                         Poll::Pending => return None,
-                        Poll::Ready(Ok(response)) => response,
+                        Poll::Ready(Ok(come)) => come,
                         Poll::Ready(Err(error)) => return Some(Err(Status::broken(&error))),
                     };
-                    let (head, body) = response.into_parts();
+                    let (head, body) = come.into_parts();
                     if head.status != StatusCode::OK {
                         return Some(Err(Status::http(head.status)));
                     }
                     *told = Status::told(&head.headers);
-                    *stage = Stage::Body(body);
+                    *response = Response::Body(body);
                 }
-                Stage::Body(body) => match body.poll_data(context) {
+                Response::Body(body) => match body.poll_data(context) {
                     Poll::Pending => return None,
                     Poll::Ready(Some(Err(error))) => return Some(Err(Status::broken(&error))),
                     Poll::Ready(Some(Ok(chunk))) => {

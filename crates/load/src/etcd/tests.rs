@@ -39,6 +39,10 @@ fn hasty(stub: &Stub) -> EngineConfig {
     EngineConfig { timeout: Duration::from_millis(300), bucket, ..EngineConfig::new(stub.coordinators()) }
 }
 
+fn started(config: EngineConfig, load: EtcdLoad) -> Result<Engine, LoadError> {
+    Engine::start_etcd_unless(config, load, &|| false)
+}
+
 fn open(rate: f64) -> Pace {
     Pace::Open { rate: Rate::per_second(rate).unwrap(), arrivals: Arrivals::Constant }
 }
@@ -86,7 +90,7 @@ fn the_end_of_a_prefix_is_the_first_key_that_does_not_begin_with_it() {
 #[test]
 fn all_operations_are_answered_right_on_all_members_and_every_watcher_is_told_of_every_put() {
     let stub = Stub::start(3);
-    let engine = Engine::start_etcd(patient(&stub), EtcdLoad { watchers: 4, ..load() }).unwrap();
+    let engine = started(patient(&stub), EtcdLoad { watchers: 4, ..load() }).unwrap();
     populate(&engine);
     assert_eq!(stub.keys(), 50);
     engine.set_pace(open(2_000.0)).unwrap();
@@ -117,7 +121,7 @@ fn all_operations_are_answered_right_on_all_members_and_every_watcher_is_told_of
 #[test]
 fn each_operation_is_a_load_of_its_own_if_that_is_asked_for() {
     let stub = Stub::start(1);
-    let engine = Engine::start_etcd(patient(&stub), load()).unwrap();
+    let engine = started(patient(&stub), load()).unwrap();
     populate(&engine);
     drop(engine.drain());
     let users = |threads| Pace::Closed { threads };
@@ -137,7 +141,7 @@ fn each_operation_is_a_load_of_its_own_if_that_is_asked_for() {
 fn what_is_not_answered_times_out_and_its_late_answer_is_measured() {
     let stub = Stub::start(1);
     let load = EtcdLoad { range: 0, serializable: 0, txn: 0, watchers: 1, ..load() };
-    let engine = Engine::start_etcd(hasty(&stub), load).unwrap();
+    let engine = started(hasty(&stub), load).unwrap();
     stub.behave(0, Behaviour::Silent);
     engine.set_pace(open(100.0)).unwrap();
     wait_until("ten puts have timed out", || engine.balance().timed_out >= 10);
@@ -156,7 +160,7 @@ fn what_is_not_answered_times_out_and_its_late_answer_is_measured() {
 fn a_watcher_that_is_told_too_late_has_timed_out_and_is_measured_all_the_same() {
     let stub = Stub::start(1);
     let load = EtcdLoad { range: 0, serializable: 0, txn: 0, watchers: 1, ..load() };
-    let engine = Engine::start_etcd(hasty(&stub), load).unwrap();
+    let engine = started(hasty(&stub), load).unwrap();
     stub.behave(0, Behaviour::Secretive);
     engine.set_pace(Pace::Closed { threads: 1 }).unwrap();
     wait_until("nobody was told of ten puts", || engine.balance().watch_timed_out >= 10);
@@ -181,7 +185,7 @@ fn a_watcher_that_is_told_too_late_has_timed_out_and_is_measured_all_the_same() 
 fn what_a_member_refuses_has_its_class_and_is_tried_again_where_that_may_help() {
     let stub = Stub::start(3);
     stub.behave(0, Behaviour::Refusing(14, "etcdserver: no leader"));
-    let engine = Engine::start_etcd(patient(&stub), load()).unwrap();
+    let engine = started(patient(&stub), load()).unwrap();
     engine.set_pace(open(500.0)).unwrap();
     wait_until("twenty are refused", || engine.balance().failed >= 20);
     let (_, balance) = stop(engine);
@@ -189,7 +193,7 @@ fn what_a_member_refuses_has_its_class_and_is_tried_again_where_that_may_help() 
     assert!(balance.answered_ok > 0, "{balance:#?}");
 
     let retries = Retries { tries: 5, delay: RetryDelay::None, ..Retries::default() };
-    let engine = Engine::start_etcd(EngineConfig { retries, ..patient(&stub) }, load()).unwrap();
+    let engine = started(EngineConfig { retries, ..patient(&stub) }, load()).unwrap();
     engine.set_pace(open(500.0)).unwrap();
     wait_until("a hundred are answered", || engine.balance().answered_ok >= 100);
     let (buckets, balance) = stop(engine);
@@ -203,7 +207,7 @@ fn what_a_member_refuses_has_its_class_and_is_tried_again_where_that_may_help() 
 fn a_filling_that_the_server_will_never_take_ends_with_its_words() {
     let stub = Stub::start(1);
     stub.behave(0, Behaviour::Refusing(8, "etcdserver: mvcc: database space exceeded"));
-    let engine = Engine::start_etcd(patient(&stub), load()).unwrap();
+    let engine = started(patient(&stub), load()).unwrap();
     engine.set_pace(Pace::Populate { in_flight: 4 }).unwrap();
     wait_until("that is told", || engine.health().is_err());
     let told = engine.health().unwrap_err().to_string();
@@ -213,7 +217,7 @@ fn a_filling_that_the_server_will_never_take_ends_with_its_words() {
 #[test]
 fn a_read_that_finds_nothing_where_something_was_written_is_missing_unless_the_member_may_be_behind() {
     let stub = Stub::start(1);
-    let engine = Engine::start_etcd(patient(&stub), EtcdLoad { put: 0, txn: 0, ..load() }).unwrap();
+    let engine = started(patient(&stub), EtcdLoad { put: 0, txn: 0, ..load() }).unwrap();
     populate(&engine);
     stub.behave(0, Behaviour::Forgetful);
     engine.set_pace(open(500.0)).unwrap();
@@ -227,7 +231,7 @@ fn a_read_that_finds_nothing_where_something_was_written_is_missing_unless_the_m
 #[test]
 fn a_server_that_takes_its_leave_answers_what_it_has_and_the_load_goes_on_on_another_connection() {
     let stub = Stub::start(2);
-    let engine = Engine::start_etcd(patient(&stub), EtcdLoad { watchers: 2, ..load() }).unwrap();
+    let engine = started(patient(&stub), EtcdLoad { watchers: 2, ..load() }).unwrap();
     populate(&engine);
     engine.set_pace(open(1_000.0)).unwrap();
     for round in 1..=2 {
@@ -252,7 +256,7 @@ fn a_server_that_takes_its_leave_answers_what_it_has_and_the_load_goes_on_on_ano
 fn a_connection_that_is_cut_fails_what_is_in_flight_and_watches_are_told_what_they_missed() {
     let stub = Stub::start(1);
     let load = EtcdLoad { range: 0, serializable: 0, txn: 0, watchers: 1, ..load() };
-    let engine = Engine::start_etcd(patient(&stub), load).unwrap();
+    let engine = started(patient(&stub), load).unwrap();
     engine.set_pace(open(1_000.0)).unwrap();
     wait_until("some are answered", || engine.balance().answered_ok >= 50);
     stub.behave(0, Behaviour::Silent);
@@ -273,7 +277,7 @@ fn operations_follow_the_leader() {
     let stub = Stub::start(3);
     stub.lead(1);
     let config = EngineConfig { balancing: Balancing::Leader, ..patient(&stub) };
-    let engine = Engine::start_etcd(config, load()).unwrap();
+    let engine = started(config, load()).unwrap();
     engine.set_pace(open(500.0)).unwrap();
     wait_until("operations are answered", || engine.balance().answered_ok >= 50);
     assert_eq!((stub.asked(0), stub.asked(2)), (0, 0));
@@ -290,7 +294,7 @@ fn operations_follow_the_leader() {
 fn large_values_wait_for_the_servers_window_and_come_whole() {
     let stub = Stub::start(1);
     let load = EtcdLoad { value_size: 300_000, population: 20, serializable: 0, watchers: 1, ..load() };
-    let engine = Engine::start_etcd(patient(&stub), load).unwrap();
+    let engine = started(patient(&stub), load).unwrap();
     populate(&engine);
     engine.set_pace(Pace::Closed { threads: 8 }).unwrap();
     wait_until("all sorts are answered", || engine.balance().answered_ok >= 100);
@@ -308,7 +312,7 @@ fn credentials_are_a_token_that_every_call_carries() {
     };
     let config = |password| EngineConfig { wire: wire(password), ..patient(&stub) };
     let works = |config| {
-        let engine = Engine::start_etcd(config, load()).unwrap();
+        let engine = started(config, load()).unwrap();
         populate(&engine);
         assert_eq!(stop(engine).1.failed, 0);
     };
@@ -316,7 +320,7 @@ fn credentials_are_a_token_that_every_call_carries() {
     works(config("whatever"));
     stub.require("right");
     works(config("right"));
-    let refused = Engine::start_etcd(config("wrong"), load()).err().map(|error| error.to_string());
+    let refused = started(config("wrong"), load()).err().map(|error| error.to_string());
     assert!(refused.as_ref().is_some_and(|told| told.contains("logging in") && told.contains("authentication failed")));
     let clear = |password| clear_etcd(&wire(password), &stub.coordinators(), &stay(), "brownout/", PATIENCE);
     assert!(matches!(clear("wrong"), Err(LoadError::Control { .. })));
@@ -330,7 +334,7 @@ fn a_login_that_the_server_does_not_know_any_more_is_made_again_on_another_conne
     stub.require("right");
     let credentials = Some(Credentials { user: "root".into(), password: "right".into() });
     let wire = WireOptions { credentials, ..WireOptions::default() };
-    let engine = Engine::start_etcd(EngineConfig { wire, ..patient(&stub) }, load()).unwrap();
+    let engine = started(EngineConfig { wire, ..patient(&stub) }, load()).unwrap();
     populate(&engine);
     stub.behave(0, Behaviour::Refusing(16, "etcdserver: invalid auth token"));
     engine.set_pace(open(200.0)).unwrap();
@@ -348,11 +352,11 @@ fn a_server_that_takes_fewer_calls_at_a_time_than_the_load_needs_is_told_with_bo
     let stub = Stub::start(1);
     stub.narrow(3);
     // Without watches there is room for one operation.
-    let engine = Engine::start_etcd(patient(&stub), load()).unwrap();
+    let engine = started(patient(&stub), load()).unwrap();
     populate(&engine);
     stop(engine);
     for watchers in [1, 4] {
-        let refused = Engine::start_etcd(patient(&stub), EtcdLoad { watchers, ..load() }).err();
+        let refused = started(patient(&stub), EtcdLoad { watchers, ..load() }).err();
         let told = refused.map(|error| error.to_string()).unwrap_or_default();
         let both = format!("takes 3 calls at a time (max-concurrent-streams), and the load needs {} for", watchers + 2);
         assert!(told.contains("n1") && told.contains(&both), "{told}");
@@ -381,7 +385,7 @@ fn only_keys_of_the_load_are_deleted_by_whichever_member_can() {
 fn what_cannot_be_is_refused_before_anything_is_asked() {
     let stub = Stub::start(1);
     let refused = |config: EngineConfig, load: EtcdLoad| {
-        let told = Engine::start_etcd(config, load).err();
+        let told = started(config, load).err();
         assert!(matches!(told, Some(LoadError::Config { .. })), "{told:?}");
     };
     refused(EngineConfig { threads: 2, ..patient(&stub) }, EtcdLoad { watchers: 1, ..load() });
@@ -397,7 +401,7 @@ fn what_cannot_be_is_refused_before_anything_is_asked() {
 fn two_threads_share_keys_and_schedule() {
     let stub = Stub::start(1);
     let config = EngineConfig { threads: 2, connections: 2, ..patient(&stub) };
-    let engine = Engine::start_etcd(config, load()).unwrap();
+    let engine = started(config, load()).unwrap();
     populate(&engine);
     engine.set_pace(open(1_000.0)).unwrap();
     let before = engine.balance().answered_ok;
@@ -420,7 +424,7 @@ fn a_server_that_speaks_something_else_is_told_by_name() {
         let _ = socket.read_to_end(&mut Vec::new());
     });
     let coordinators = vec![crate::Coordinator { name: "n1".into(), address }];
-    let told = Engine::start_etcd(EngineConfig::new(coordinators), load()).err().map(|error| error.to_string());
+    let told = started(EngineConfig::new(coordinators), load()).err().map(|error| error.to_string());
     assert!(told.as_ref().is_some_and(|told| told.contains("n1") && told.contains("HTTP/2")), "{told:?}");
     answers.join().unwrap();
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{EtcdLoad, end_of, thread::EtcdThread, workload::APART};
 use crate::{
     ThreadWorkload, Workload,
-    workload::{Population, Watched},
+    workload::{Population, WatchedRange},
 };
 
 /// An [`EtcdLoad`] with what an engine adds.
@@ -33,10 +33,10 @@ impl Workload for EtcdWork {
         self.load.value_size as usize + (8 << 20)
     }
 
-    fn watched(&self) -> Option<Watched> {
+    fn watched(&self) -> Option<WatchedRange> {
         let from = self.load.prefix.clone().into_bytes();
         let watchers = self.load.watchers;
-        (watchers > 0).then(|| Watched { end: end_of(&from), from, watchers })
+        (watchers > 0).then(|| WatchedRange { end: end_of(&from), from, watchers })
     }
 
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {

@@ -53,7 +53,7 @@ impl EtcdLoad {
         [self.put, self.range, self.serializable, self.txn]
     }
 
-    /// Checks that this load can be run; [`crate::Engine::start_etcd`] does the same.
+    /// Checks that this load can be run; [`crate::Engine::start_etcd_unless`] does the same.
     ///
     /// # Errors
     /// [`LoadError::Config`] with what to write instead.

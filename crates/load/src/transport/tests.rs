@@ -1,5 +1,6 @@
 use std::{
     net::{Ipv4Addr, TcpListener},
+    os::fd::AsRawFd,
     path::PathBuf,
     thread::{self, JoinHandle, sleep},
     time::{Duration, Instant},
@@ -7,6 +8,7 @@ use std::{
 
 use p12_keystore::{Certificate, KeyStore, KeyStoreEntry, PrivateKey, PrivateKeyChain};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustix::{io::ioctl_fionread, net::sockopt};
 use tempfile::TempDir;
 
 use super::*;
@@ -129,8 +131,19 @@ fn bytes_go_to_a_trusted_server_and_come_back_in_either_version() {
     }
 }
 
+/// At least as many bytes as the kernel has taken at one end and not given away at the other: those that are not
+/// acknowledged, and those that are there and not read. What arrives without being acknowledged yet is in both.
+fn in_kernel(from: &Transport, to: &Transport) -> usize {
+    let mut unacknowledged: libc::c_int = 0;
+    // rustix has no name for this question (SIOCOUTQ, which is the same number).
+    // SAFETY: the kernel writes an int, which lives across the call.
+    let result = unsafe { libc::ioctl(from.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) };
+    assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    usize::try_from(unacknowledged).unwrap() + ioctl_fionread(to).unwrap() as usize
+}
+
 #[test]
-fn nothing_reaches_a_server_that_was_not_told_to_be_sent() {
+fn what_is_told_to_be_sent_is_what_the_kernel_has_taken() {
     let files = Files::new();
     let server = ServerTls::new(&files.identity(&["127.0.0.1"]), None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -148,21 +161,39 @@ fn nothing_reaches_a_server_that_was_not_told_to_be_sent() {
             let _ = end.receive(&mut room).map_err(|error| assert!(passing(&error), "{error}"));
         }
     }
+    // Buffers that hold far less than is to be sent, and so are full again and again.
+    sockopt::set_socket_send_buffer_size(&client, 200_000).unwrap();
+    sockopt::set_socket_recv_buffer_size(&server, 200_000).unwrap();
     let bytes = vec![7; 8_000_000];
     let (mut sent, mut came) = (0, 0);
-    // Whenever the kernel takes no more, the server reads part of what is there.
-    while came < bytes.len() {
-        let blocked = loop {
-            match client.write(&bytes[sent..]) {
-                Ok(count) if count > 0 => sent += count,
-                Ok(_) => break false,
-                Err(error) => {
-                    assert!(passing(&error), "{error}");
-                    break true;
-                }
+    let fill = |client: &mut Transport, sent: &mut usize| loop {
+        match client.write(&bytes[*sent..]) {
+            Ok(0) => {
+                assert_eq!(*sent, bytes.len());
+                break;
             }
-        };
-        assert!(blocked || sent == bytes.len());
+            Ok(count) => *sent += count,
+            Err(error) => {
+                assert!(passing(&error), "{error}");
+                break;
+            }
+        }
+    };
+    // As long as the server reads nothing, all that is sent is in the kernel. It acknowledges some of it only after a
+    // while, and then has room for more.
+    for _ in 0..60 {
+        fill(&mut client, &mut sent);
+        sleep(Duration::from_millis(5));
+        let taken = in_kernel(&client, &server);
+        assert!(sent <= taken, "{sent} bytes are told to be on their way, and the kernel has only {taken}");
+    }
+    assert!((1..bytes.len() / 2).contains(&sent), "{sent} bytes are sent to a server that reads nothing");
+    // Whenever the kernel takes no more, the server reads what is there.
+    while came < bytes.len() {
+        fill(&mut client, &mut sent);
+        // Of a record that has not come whole it has read a part.
+        let taken = came + RECORD + in_kernel(&client, &server);
+        assert!(sent <= taken, "{sent} bytes are told to be on their way, and only {taken} can be");
         loop {
             match server.receive(&mut room) {
                 Ok((count, _)) => came += count,

@@ -63,7 +63,7 @@ pub trait Workload: Send + Sync + 'static {
     }
 
     /// What is watched of an etcd, and by how many; `None`: nothing is.
-    fn watched(&self) -> Option<Watched> {
+    fn watched(&self) -> Option<WatchedRange> {
         None
     }
 
@@ -175,7 +175,7 @@ impl From<&KeyValue> for Table {
 
 /// Keys of an etcd that are watched from the start on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedRange {
     /// The first of them.
     pub from: Vec<u8>,
     /// The first behind them.

@@ -5,7 +5,7 @@
 //! misses. A miss is believed when the same rate has missed again, so that one pause of the machine does not end the climb.
 //! From then on what is known is a probability distribution, which places the steps, until its interval is narrow enough.
 //!
-//! Who offers the rate may be the one who is late. A step that misses for that reason has told nothing: it is repeated, and
+//! Who offers the rate may be the one who is late. A step in which it was has told nothing: it is repeated, and
 //! where that goes on there is no answer but the rates that were kept.
 //!
 //! What is found is the limit during the search: of one that moves, where it was in most of the steps.
@@ -48,7 +48,7 @@ pub enum Verdict {
     Kept,
     /// It was missed.
     Missed,
-    /// It was missed, perhaps only because who offered the rate was late; or the step is not valid.
+    /// Who offered the rate was late, or the step is not valid.
     NotTold,
 }
 

@@ -33,6 +33,13 @@ pub fn account(total: &Total) -> Vec<String> {
     lines.0
 }
 
+/// Of the account only which times rows and results show, and of which operations: they are never printed without that.
+pub fn populations(total: &Total) -> Vec<String> {
+    let mut lines = Lines(vec![String::new()]);
+    what_is_shown(total, &mut lines);
+    lines.0
+}
+
 /// At most this many late intervals are listed; `-log json=` has all.
 const NAMED: usize = 20;
 
@@ -114,9 +121,8 @@ fn balance(total: &Total, lines: &mut Lines) {
     }
 }
 
-/// Wait, service and response of each operation, and of its attempts and pages. What the rows show comes first; a
-/// population that differs from it has a line of its own.
-fn latencies(total: &Total, lines: &mut Lines) {
+/// Which times rows and results show, and of which operations.
+fn what_is_shown(total: &Total, lines: &mut Lines) {
     let shown = match total.interval.measure {
         Measure::Service => "service times, as sent",
         Measure::Response => "response times, from the intended start",
@@ -124,6 +130,12 @@ fn latencies(total: &Total, lines: &mut Lines) {
     lines.say("Times in the rows", &format!("{shown}; the block below shows these, too"));
     let text = "those answered ok and those timed out (with the time-out: \u{2265}), unless a line says otherwise";
     lines.say("Times are of", text);
+}
+
+/// Wait, service and response of each operation, and of its attempts and pages. What the rows show comes first; a
+/// population that differs from it has a line of its own.
+fn latencies(total: &Total, lines: &mut Lines) {
+    what_is_shown(total, lines);
     for operation in &total.interval.operations {
         let response = operation.latencies(|cell| &cell.response);
         let mut say = |what: &str, latencies: &Latencies, of: Population| {

@@ -36,7 +36,7 @@ impl SearchFacts {
     pub const ALWAYS: &str = "always";
     /// Even the lowest rate tried misses them.
     pub const NEVER: &str = "never";
-    /// The client was late wherever the objectives were missed, so the client is the limit.
+    /// The client was late in every try at a rate, so the client is the limit.
     pub const CLIENT: &str = "client";
     /// There were no more operations, so that there is no answer.
     pub const DRY: &str = "dry";

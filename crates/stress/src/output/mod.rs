@@ -31,7 +31,7 @@ mod total;
 mod uncertainty;
 pub mod words;
 
-pub use account::account;
+pub use account::{account, populations};
 pub use csv::{Csv, HEADER as CSV_HEADER};
 pub use error::OutputError;
 pub use exporter::Exporter;

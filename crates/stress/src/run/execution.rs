@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     operations::StressWorkload,
-    output,
+    output::{self, Total},
     schema::{Control, Member},
     settings::{Length, Level, Rate, Settings, Truncate},
 };
@@ -130,17 +130,24 @@ impl Run<'_> {
         Ok(finished)
     }
 
+    /// Prints the account; of a run that is to say little only what its times are of, which every output says.
+    pub(super) fn account(&mut self, total: &Total) {
+        let lines = match self.settings.log.level {
+            Level::Minimal => output::populations(total),
+            Level::Normal | Level::Verbose => output::account(total),
+        };
+        for line in lines {
+            self.console.line(line);
+        }
+    }
+
     fn summary(&mut self, finished: &Finished) {
         let total = &finished.total;
         if finished.how == How::Interrupted {
             let seconds = total.interval.length_ns as f64 / 1e9;
             self.console.line(format!("Interrupted after {seconds:.1} s; what was done until then:"));
         }
-        if self.settings.log.level != Level::Minimal {
-            for line in output::account(total) {
-                self.console.line(line);
-            }
-        }
+        self.account(total);
         if self.settings.log.summary {
             self.console.text(&output::results(total));
         }

@@ -15,7 +15,7 @@ use super::{
 /// How much is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Rows and results.
+    /// Rows, results, and which operations' times they show.
     Minimal,
     /// Also the account of the run.
     Normal,

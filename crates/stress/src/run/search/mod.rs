@@ -2,8 +2,9 @@
 //!
 //! Every step runs at one rate: a settling time, which is not counted, then the measured part. The step has kept the
 //! objective if all its conditions hold for the operations that were *intended* to start in that part, with failed and
-//! timed-out ones counting as longer than any limit. Which rate is next, and when it is over, says [`Capacity`]. Between two
-//! steps nothing starts until the database has caught up.
+//! timed-out ones counting as longer than any limit. A step in which the client itself was late tells nothing, whatever
+//! was asked: its rate was never offered. Which rate is next, and when it is over, says [`Capacity`]. Between two steps
+//! nothing starts until the database has caught up.
 
 mod run;
 
@@ -20,7 +21,7 @@ use crate::{
     settings::{Objective, Search},
 };
 
-/// A step that misses while the client was late is run at most this many times in all.
+/// A step in which the client was late is run at most this many times in all.
 const TRIES: usize = 4;
 /// Most steps after the climb.
 const STEPS: usize = 24;
@@ -32,32 +33,14 @@ const HIGHEST: f64 = 1e6;
 pub struct Step {
     /// Operations per second.
     pub rate: f64,
-    /// The objective was kept.
-    pub kept: bool,
+    /// Whether the objective was kept; not told where the client itself was late.
+    pub verdict: Verdict,
     /// Operations intended in the measured stretch.
     pub operations: u64,
     /// Operations answered correctly per second.
     pub goodput: f64,
     /// Response time at the quantile of the first such objective (else 0.99), ns; failed operations count as infinite.
     pub at_quantile_ns: Option<u64>,
-    /// The client itself was late.
-    pub late: bool,
-}
-
-impl Step {
-    /// It missed while the client was late, so the miss may be the client's fault. (A step kept in spite of a late
-    /// client counts as kept: the lateness is part of the response times.)
-    pub fn teaches_nothing(&self) -> bool {
-        self.verdict() == Verdict::NotTold
-    }
-
-    fn verdict(&self) -> Verdict {
-        match (self.kept, self.late) {
-            (true, _) => Verdict::Kept,
-            (false, false) => Verdict::Missed,
-            (false, true) => Verdict::NotTold,
-        }
-    }
 }
 
 /// The result of a search.
@@ -75,8 +58,7 @@ pub enum Found {
         /// The highest rate tried.
         highest: f64,
     },
-    /// The client is the limit: it was late in every attempt at a step that missed, so the miss says nothing about the
-    /// database.
+    /// The client is the limit: it was late in every attempt at a step, so that none says anything about the database.
     Client {
         /// The highest rate that kept the objectives, if any did.
         at_least: Option<f64>,
@@ -217,7 +199,7 @@ impl Searcher<'_> {
             (to_ns - first_ns) / each_ns * each_ns
         });
         let step = judge(&self.asked.objectives, rate, &stretch, length_ns);
-        capacity.learn(rate, step.verdict());
+        capacity.learn(rate, step.verdict);
         watch.step(&step, &stretch, capacity.estimate().as_ref());
         Ok(true)
     }
@@ -274,14 +256,15 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         // A user who gave up was not served, however soon that was known.
         Some(Percentile::AtLeast(_) | Percentile::Never) | None => None,
     };
-    Step {
-        rate,
-        kept: operations > 0 && objectives.iter().all(holds),
-        operations,
-        goodput: crate::output::per_second(good, length_ns),
-        at_quantile_ns,
-        late: late * 100 > lateness || still_ns * 100 > length_ns,
-    }
+    let kept = operations > 0 && objectives.iter().all(holds);
+    let was_late = late * 100 > lateness || still_ns * 100 > length_ns;
+    let verdict = match (was_late, kept) {
+        // Also if it was kept: errors do not contain the lateness, and this rate was never offered.
+        (true, _) => Verdict::NotTold,
+        (false, true) => Verdict::Kept,
+        (false, false) => Verdict::Missed,
+    };
+    Step { rate, verdict, operations, goodput: crate::output::per_second(good, length_ns), at_quantile_ns }
 }
 
 #[cfg(test)]
@@ -301,7 +284,7 @@ mod tests {
             bucket.scheduled += never_sent;
             let objective = Objective::Latency { quantile, below: Duration::from_secs(1) };
             let step = judge(&[objective], 100.0, &[bucket], SECOND);
-            (step.kept, step.at_quantile_ns.is_some(), step.operations)
+            (step.verdict == Verdict::Kept, step.at_quantile_ns.is_some(), step.operations)
         };
         let few: &[(u64, u64)] = &[(0, 2); 5];
         let failed = Outcome::Failed(ErrorClass::Overloaded);
@@ -313,17 +296,23 @@ mod tests {
     }
 
     #[test]
-    fn a_late_client_excuses_a_miss_and_takes_nothing_from_what_was_kept_in_spite_of_it() {
+    fn a_step_of_a_late_client_tells_nothing_whatever_was_asked() {
         const SECOND: u64 = 1_000_000_000;
-        let verdict = |service_ms, stood_still_ns| {
-            let answered: &[(u64, u64)] = &[(0, service_ms); 100];
-            let bucket = sample::bucket(0, true, &[("READ", "n1", Outcome::Ok, answered)]);
-            let bucket = Bucket { stood_still_ns, ..bucket };
-            let objective = Objective::Latency { quantile: 0.99, below: Duration::from_millis(20) };
-            judge(&[objective], 100.0, &[bucket], SECOND).verdict()
-        };
-        assert_eq!([verdict(1, 0), verdict(50, 0)], [Verdict::Kept, Verdict::Missed]);
-        assert_eq!([verdict(1, SECOND / 2), verdict(50, SECOND / 2)], [Verdict::Kept, Verdict::NotTold]);
+        let below = Duration::from_millis(20);
+        for objective in
+            [Objective::Latency { quantile: 0.99, below }, Objective::Mean { below }, Objective::Errors { below: 0.01 }]
+        {
+            // Failures miss each of them.
+            let verdict = |service_ms, outcome, stood_still_ns| {
+                let answered: &[(u64, u64)] = &[(0, service_ms); 100];
+                let bucket = sample::bucket(0, true, &[("READ", "n1", outcome, answered)]);
+                judge(&[objective], 100.0, &[Bucket { stood_still_ns, ..bucket }], SECOND).verdict
+            };
+            let failed = Outcome::Failed(ErrorClass::Overloaded);
+            let told = |still_ns| [verdict(1, Outcome::Ok, still_ns), verdict(50, failed, still_ns)];
+            assert_eq!(told(0), [Verdict::Kept, Verdict::Missed], "{objective}");
+            assert_eq!(told(SECOND / 2), [Verdict::NotTold; 2], "{objective}");
+        }
     }
 
     struct Told {

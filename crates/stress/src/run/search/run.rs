@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended};
-use brownout_statistics::capacity::Estimate;
+use brownout_statistics::capacity::{Estimate, Verdict};
 
 use super::{Found, SearchWatch, Step, bucket, search};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
         phase::{How, Watch},
         plan,
     },
-    settings::{Level, Search},
+    settings::Search,
 };
 
 impl Run<'_> {
@@ -54,11 +54,7 @@ impl Run<'_> {
             logs.show(step);
         }
         let facts = facts(asked, &found);
-        if settings.log.level != Level::Minimal {
-            for line in output::account(&total) {
-                self.console.line(line);
-            }
-        }
+        self.account(&total);
         self.console.line(told_found(&facts.objectives.join(", "), &found));
         if settings.log.summary {
             self.results(&steps, &total);
@@ -71,7 +67,8 @@ impl Run<'_> {
     fn results(&mut self, steps: &[(Step, Total)], whole: &Total) {
         let shown = shown(steps).and_then(|index| steps.get(index));
         if let Some((step, _)) = shown {
-            let why = if step.kept { "the highest rate that kept it" } else { "the lowest rate tried" };
+            let why =
+                if step.verdict == Verdict::Kept { "the highest rate that kept it" } else { "the lowest rate tried" };
             self.console.line(format!("Below: the step at {}, {why}", told_rate(step.rate)));
         }
         self.console.text(&output::results(shown.map_or(whole, |(_, total)| total)));
@@ -83,7 +80,7 @@ impl Run<'_> {
 fn shown(steps: &[(Step, Total)]) -> Option<usize> {
     let rate = |index: &usize| steps[*index].0.rate;
     let by_rate = |one: &usize, other: &usize| rate(one).total_cmp(&rate(other));
-    let kept = (0..steps.len()).filter(|index| steps[*index].0.kept).max_by(by_rate);
+    let kept = (0..steps.len()).filter(|index| steps[*index].0.verdict == Verdict::Kept).max_by(by_rate);
     kept.or_else(|| (0..steps.len()).min_by(by_rate))
 }
 
@@ -210,22 +207,20 @@ impl SearchWatch for SearchTelling<'_> {
         for line in self.workload.complaints().take() {
             self.console.aside(line);
         }
+        let (verdict, why) = match step.verdict {
+            Verdict::Kept => ("keeps it", ""),
+            Verdict::Missed => ("misses it", ""),
+            Verdict::NotTold => ("tells nothing", " (the client was late: this says nothing, and is tried again)"),
+        };
         let latency =
             step.at_quantile_ns.map_or_else(|| "never".to_owned(), |ns| format!("{:.2} ms", output::ms(ns as f64)));
         let so_far = known.map_or_else(String::new, |known| {
             format!("; threshold {:.0}/s ({:.0} to {:.0})", known.rate, known.interval.0, known.interval.1)
         });
         self.console.line(format!(
-            "search: {:.0}/s {}: {} operations, {:.0}/s answered, {latency} at the quantile of all that were due{}{so_far}",
-            step.rate,
-            if step.kept { "keeps it" } else { "misses it" },
-            step.operations,
-            step.goodput,
-            match (step.late, step.teaches_nothing()) {
-                (_, true) => " (the client was late: this says nothing, and is tried again)",
-                (true, _) => " (although the client was late)",
-                _ => "",
-            },
+            "search: {:.0}/s {verdict}: {} operations, {:.0}/s answered, {latency} at the quantile of all that were \
+             due{why}{so_far}",
+            step.rate, step.operations, step.goodput
         ));
     }
 
