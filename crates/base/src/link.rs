@@ -19,12 +19,6 @@ pub struct Link {
 }
 
 impl Link {
-    /// The way back.
-    #[must_use]
-    pub const fn reversed(self) -> Link {
-        Link { from: self.to, to: self.from }
-    }
-
     /// Every ordered pair of `hosts` hosts, in the order of [`Link::position`].
     pub fn all(hosts: usize) -> Vec<Link> {
         let ids = || (0..hosts).filter_map(|index| u16::try_from(index).ok()).map(HostId);

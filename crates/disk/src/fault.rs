@@ -109,16 +109,6 @@ impl DiskFault {
     /// The longest delay that can be asked for, one hour: what takes longer is a disk that hangs.
     pub const LONGEST: Delay = Delay::from_secs(3600);
 
-    /// Every such operation takes this much longer.
-    pub fn slow(operations: impl Into<Operations>, delay: Delay) -> Self {
-        DiskFault { operations: operations.into(), delay, ..DiskFault::default() }
-    }
-
-    /// Every such operation fails like this, at once.
-    pub fn failing(operations: impl Into<Operations>, error: DiskErrno) -> Self {
-        DiskFault { operations: operations.into(), error: Some(error), ..DiskFault::default() }
-    }
-
     /// Whether it can be injected and could be noticed.
     ///
     /// # Errors
@@ -175,16 +165,17 @@ mod tests {
 
     #[test]
     fn a_fault_without_effect_is_refused() {
-        let slow = DiskFault::slow(Operation::Sync, Delay::from_ms(20));
+        let all = DiskFault::default();
+        let slow = DiskFault { operations: Operation::Sync.into(), delay: Delay::from_ms(20), ..all };
         assert!(slow.check().is_ok());
         let refused = [
-            DiskFault::default(),
+            all,
             DiskFault { operations: Operations::NONE, ..slow },
             DiskFault { share: Share::ZERO, ..slow },
             DiskFault { jitter: Delay::from_ms(21), ..slow },
             DiskFault { delay: Delay::from_secs(3601), ..slow },
-            DiskFault::failing(Operation::Read, DiskErrno::NoSpace),
-            DiskFault::failing(Operation::Read, DiskErrno::ReadOnly),
+            DiskFault { operations: Operation::Read.into(), error: Some(DiskErrno::NoSpace), ..all },
+            DiskFault { operations: Operation::Read.into(), error: Some(DiskErrno::ReadOnly), ..all },
         ];
         for fault in refused {
             assert!(fault.check().is_err(), "{fault}");

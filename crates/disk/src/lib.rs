@@ -12,9 +12,10 @@
 //! let probe = Probe::start(disk.target(), Duration::from_millis(100), Operations::ALL)?;
 //!
 //! // Every fsync takes 20 ms longer, until the guard goes.
-//! let slow = disk.control().impair(&DiskFault::slow(Operation::Sync, "20ms".parse()?))?;
+//! let slow = DiskFault { operations: Operation::Sync.into(), delay: "20ms".parse()?, ..DiskFault::default() };
+//! let guard = disk.control().impair(&slow)?;
 //! std::thread::sleep(Duration::from_secs(1));
-//! let healed = slow.heal()?;
+//! let healed = guard.heal()?;
 //! println!("healed at {} ± {} ns; {} probes", healed.at_ns, healed.error_ns, probe.drain().len());
 //! # Ok(())
 //! # }

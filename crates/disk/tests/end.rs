@@ -19,10 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_disk::{Disk, DiskError, DiskFault};
+use brownout_disk::{Disk, DiskError};
 use brownout_units::Delay;
 
-use common::{METADATA, Mounted, PATIENCE, READ, SYNC, WRITE, delayed, errno, eventually, own_mounts, settled, timed};
+use common::{
+    METADATA, Mounted, PATIENCE, READ, SYNC, WRITE, delayed, errno, eventually, own_mounts, settled, slower, timed,
+};
 
 /// What a child of these tests is to do; it runs this same program.
 const TASK: &str = "DISK_TEST_TASK";
@@ -159,7 +161,7 @@ fn what_a_child_does() {
         }
         "serve" => {
             let disk = Disk::mount(&directory.join("source"), &directory.join("target")).unwrap();
-            let _guard = disk.control().impair(&DiskFault::slow(SYNC, MINUTE)).unwrap();
+            let _guard = disk.control().impair(&slower(SYNC, MINUTE)).unwrap();
             // It uses the disk itself, too: a thread of its own hangs in it, and a child of it has all it could inherit.
             let file = fs::File::create(directory.join("target/own")).unwrap();
             let _own = thread::spawn(move || file.sync_all());
@@ -186,7 +188,7 @@ fn a_process_that_is_killed_while_its_operation_waits_dies_at_once() {
         for signal in [libc::SIGKILL, libc::SIGTERM] {
             let mut child = child(task, &mounted.target);
             child.says("ready");
-            let guard = control.impair(&DiskFault::slow(operation, MINUTE)).unwrap();
+            let guard = control.impair(&slower(operation, MINUTE)).unwrap();
             settled(&control);
             go(&mut child);
             eventually("its operation to wait", || control.waiting() == 1);
@@ -216,7 +218,7 @@ fn a_process_that_has_mapped_a_file_dies_at_once_whatever_it_waits_for() {
         let mut child = child(task, &mounted.target);
         child.says("ready");
         common::uncached(&fs::File::open(mounted.target.join("file")).unwrap());
-        let guard = mounted.control().impair(&DiskFault::slow(operation, MINUTE)).unwrap();
+        let guard = mounted.control().impair(&slower(operation, MINUTE)).unwrap();
         go(&mut child);
         if task == "write to a mapping" {
             child.says("written");
@@ -242,7 +244,7 @@ fn a_signal_that_does_not_kill_cuts_no_wait_short() {
     let control = mounted.control();
     let mut child = child("fsync", &mounted.target);
     child.says("ready");
-    let guard = control.impair(&DiskFault::slow(SYNC, MINUTE)).unwrap();
+    let guard = control.impair(&slower(SYNC, MINUTE)).unwrap();
     go(&mut child);
     eventually("its fsync to wait", || control.waiting() == 1);
     // Ignored by default, and the thread would not even notice; stopped and continued, it must.
@@ -264,7 +266,7 @@ fn a_signal_with_a_handler_lets_the_operation_finish() {
     extern "C" fn nothing(_: i32) {}
     // SAFETY: the handler does nothing, and no other test in this program uses the signal.
     unsafe { libc::signal(libc::SIGUSR1, nothing as *const () as libc::sighandler_t) };
-    let guard = control.impair(&DiskFault::slow(SYNC, Delay::from_ms(500))).unwrap();
+    let guard = control.impair(&slower(SYNC, Delay::from_ms(500))).unwrap();
     let file = mounted.create("log");
     let (announce, announced) = std::sync::mpsc::channel();
     let syncing = thread::spawn(move || {
@@ -292,7 +294,7 @@ fn what_waits_fails_when_the_disk_is_unmounted_and_its_threads_end() {
     let files: Vec<_> = [SYNC, WRITE, READ].iter().map(|operation| mounted.create(operation.name())).collect();
     (&files[2]).write_all(&[1; 4096]).unwrap();
     common::uncached(&files[2]);
-    let guard = control.impair(&DiskFault::slow(brownout_disk::Operations::ALL, MINUTE)).unwrap();
+    let guard = control.impair(&slower(brownout_disk::Operations::ALL, MINUTE)).unwrap();
     let mut waiting = Vec::new();
     for (n, mut file) in files.into_iter().enumerate() {
         waiting.push(thread::spawn(move || match n {
@@ -309,7 +311,7 @@ fn what_waits_fails_when_the_disk_is_unmounted_and_its_threads_end() {
     assert_eq!(common::count(&mounted.target), 0);
     assert!(matches!(control.effective(), Err(DiskError::Gone(_))));
     assert!(matches!(guard.heal(), Err(DiskError::Gone(_))));
-    assert!(control.impair(&DiskFault::slow(SYNC, MINUTE)).is_err());
+    assert!(control.impair(&slower(SYNC, MINUTE)).is_err());
     let ours = |name: &str| name.starts_with("disk") && name.trim() != "disk-probe";
     eventually("the threads to end", || {
         let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();

@@ -15,8 +15,8 @@ use brownout_disk::{DiskErrno, DiskFault, Operation, Operations};
 use brownout_units::{Delay, Share};
 
 use common::{
-    METADATA, Machine, Mounted, READ, SYNC, Sleeper, WRITE, delayed, errno, eventually, median, put, settled, timed,
-    uncached, unless_disturbed,
+    METADATA, Machine, Mounted, READ, SYNC, Sleeper, WRITE, delayed, errno, eventually, failing, median, put, settled,
+    slower, timed, uncached, unless_disturbed,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -46,7 +46,7 @@ fn each_kind_of_operation_takes_the_delay_longer_and_no_other() {
     let mut file = mounted.create("file");
     put(&mut file, &[7; 4096]).unwrap();
     for hit in Operation::ALL {
-        let guard = mounted.control().impair(&DiskFault::slow(hit, Delay::from_ms(20))).unwrap();
+        let guard = mounted.control().impair(&slower(hit, Delay::from_ms(20))).unwrap();
         settled(&mounted.control());
         for operation in Operation::ALL {
             let time = operate(&mounted, &mut file, operation);
@@ -83,7 +83,7 @@ fn a_slow_fsync_takes_20_ms_to_within_1_ms() {
         for _ in 0..21 {
             bare.push(sync());
             settled(&control);
-            let guard = control.impair(&DiskFault::slow(SYNC, Delay::from_ms(20))).unwrap();
+            let guard = control.impair(&slower(SYNC, Delay::from_ms(20))).unwrap();
             slow.push(sync());
             drop(guard);
             added.push(Duration::from_nanos(settled(&control).of(SYNC).added_ns.max()));
@@ -104,7 +104,7 @@ fn errors_are_answered_by_the_operations_they_can_come_from() {
     let at = |name: &str| mounted.target.join(name);
     fs::write(at("victim"), "").unwrap();
     let attempt = |file: &mut std::fs::File, error| {
-        let _guard = mounted.control().impair(&DiskFault::failing(Operations::ALL, error)).unwrap();
+        let _guard = mounted.control().impair(&failing(Operations::ALL, error)).unwrap();
         uncached(file);
         [
             errno(file.read_exact_at(&mut [0; 10], 0)),
@@ -122,7 +122,7 @@ fn errors_are_answered_by_the_operations_they_can_come_from() {
     let read_only = Err(libc::EROFS);
     assert_eq!(attempt(&mut file, DiskErrno::ReadOnly), [Ok(()), read_only, read_only, read_only, Ok(()), Ok(())]);
     // A full disk can be tidied up.
-    let _guard = mounted.control().impair(&DiskFault::failing(METADATA, DiskErrno::NoSpace)).unwrap();
+    let _guard = mounted.control().impair(&failing(METADATA, DiskErrno::NoSpace)).unwrap();
     fs::remove_file(at("victim")).unwrap();
     assert_eq!(errno(fs::write(at("victim"), "")), full);
 }
@@ -131,7 +131,7 @@ fn errors_are_answered_by_the_operations_they_can_come_from() {
 fn a_share_of_the_operations_is_hit() {
     let mounted = Mounted::seeded(7);
     let mut file = mounted.create("log");
-    let fault = DiskFault { share: "20%".parse::<Share>().unwrap(), ..DiskFault::failing(WRITE, DiskErrno::Io) };
+    let fault = DiskFault { share: "20%".parse::<Share>().unwrap(), ..failing(WRITE, DiskErrno::Io) };
     let _guard = mounted.control().impair(&fault).unwrap();
     let attempts = 10_000;
     let failed = (0..attempts).filter(|_| put(&mut file, b"x").is_err()).count();
@@ -147,7 +147,7 @@ fn the_same_seed_hits_the_same_operations() {
             let mounted = Mounted::seeded(seed);
             let mut file = mounted.create("log");
             let share = "50%".parse().unwrap();
-            let fault = DiskFault { share, ..DiskFault::failing(WRITE, DiskErrno::Io) };
+            let fault = DiskFault { share, ..failing(WRITE, DiskErrno::Io) };
             let _guard = mounted.control().impair(&fault).unwrap();
             (0..64).map(|_| put(&mut file, b"x").is_err()).collect::<Vec<_>>()
         })
@@ -162,7 +162,7 @@ fn the_same_seed_hits_the_same_operations() {
 fn jitter_spreads_the_delay_evenly_around_its_middle() {
     let mounted = Mounted::new();
     let file = mounted.create("log");
-    let fault = DiskFault { jitter: Delay::from_ms(4), ..DiskFault::slow(SYNC, Delay::from_ms(5)) };
+    let fault = DiskFault { jitter: Delay::from_ms(4), ..slower(SYNC, Delay::from_ms(5)) };
     let _guard = mounted.control().impair(&fault).unwrap();
     // A machine that others use can be late as a whole, as a thread that only sleeps tells, twice for the two threads that
     // a wait wakes.
@@ -200,7 +200,7 @@ fn what_is_wrong_on_a_quiet_machine_is_not_measured_again_until_it_is_right() {
 fn faults_add_up_and_heal_one_by_one() {
     let mounted = Mounted::new();
     let (control, file) = (mounted.control(), mounted.create("log"));
-    let slow = |ms| DiskFault::slow(SYNC, Delay::from_ms(ms));
+    let slow = |ms| slower(SYNC, Delay::from_ms(ms));
     let sync = || timed(|| file.sync_data()).1;
     let first = control.impair(&slow(30)).unwrap();
     let second = control.impair(&slow(50)).unwrap();
@@ -211,7 +211,7 @@ fn faults_add_up_and_heal_one_by_one() {
     assert!(second.since().at_ns <= healed.at_ns);
     assert_eq!(control.effective().unwrap(), [slow(50)]);
     assert!(sync() >= 50 * MS);
-    let broken = control.impair(&DiskFault::failing(SYNC, DiskErrno::Io)).unwrap();
+    let broken = control.impair(&failing(SYNC, DiskErrno::Io)).unwrap();
     let (result, time) = timed(|| errno(file.sync_data()));
     assert!(result == Err(libc::EIO) && time >= 50 * MS);
     drop((second, broken));
@@ -227,7 +227,7 @@ fn what_waits_when_it_is_healed_waits_no_longer_than_a_second_more() {
     let mounted = Mounted::new();
     let control = mounted.control();
     let file = mounted.create("log");
-    let guard = control.impair(&DiskFault::slow(SYNC, Delay::from_secs(600))).unwrap();
+    let guard = control.impair(&slower(SYNC, Delay::from_secs(600))).unwrap();
     let waiting = thread::spawn(move || file.sync_all());
     common::eventually("the fsync to wait", || control.waiting() == 1);
     let healed = Instant::now();
@@ -243,7 +243,7 @@ fn a_slow_operation_holds_up_no_other() {
     let mounted = Mounted::new();
     let control = mounted.control();
     let slow = mounted.create("slow");
-    let fault = DiskFault::slow(SYNC, Delay::from_secs(600));
+    let fault = slower(SYNC, Delay::from_secs(600));
     let guard = control.impair(&fault).unwrap();
     let waiting: Vec<_> = (0..100)
         .map(|n| {
@@ -278,7 +278,7 @@ fn the_counters_balance_and_tell_what_the_disk_added() {
     let control = mounted.control();
     let mut file = mounted.create("log");
     settled(&control);
-    let guard = control.impair(&DiskFault::slow(WRITE, Delay::from_ms(5))).unwrap();
+    let guard = control.impair(&slower(WRITE, Delay::from_ms(5))).unwrap();
     for _ in 0..10 {
         put(&mut file, &[1; 512]).unwrap();
     }
@@ -341,7 +341,7 @@ fn what_is_written_to_a_mapping_is_slow_and_fails_when_it_is_synced() {
     for (slow, least) in [(vec![WRITE], 100), (vec![SYNC], 100), (vec![WRITE, SYNC], 200)] {
         let guards: Vec<_> = slow
             .iter()
-            .map(|operation| mounted.control().impair(&DiskFault::slow(*operation, Delay::from_ms(100))).unwrap())
+            .map(|operation| mounted.control().impair(&slower(*operation, Delay::from_ms(100))).unwrap())
             .collect();
         settled(&mounted.control());
         let (result, time) = sync(least as u8);
@@ -355,7 +355,7 @@ fn what_is_written_to_a_mapping_is_slow_and_fails_when_it_is_synced() {
         assert_eq!(sync(0).0, Ok(()));
         assert_eq!(settled(&mounted.control()).of(SYNC).delayed, 0);
     }
-    let _guard = mounted.control().impair(&DiskFault::failing(WRITE, DiskErrno::NoSpace)).unwrap();
+    let _guard = mounted.control().impair(&failing(WRITE, DiskErrno::NoSpace)).unwrap();
     assert_eq!(sync(9).0, Err(libc::ENOSPC));
 }
 
@@ -364,12 +364,12 @@ fn a_fault_that_is_amended_hits_what_comes_and_leaves_what_waits() {
     let mounted = Mounted::new();
     let (control, hour) = (mounted.control(), Delay::from_secs(3_600));
     let mut file = mounted.create("file");
-    let mut guard = control.impair(&DiskFault::slow(SYNC, Delay::from_ms(300))).unwrap();
-    let other = control.impair(&DiskFault::slow(METADATA, Delay::from_ms(1))).unwrap();
+    let mut guard = control.impair(&slower(SYNC, Delay::from_ms(300))).unwrap();
+    let other = control.impair(&slower(METADATA, Delay::from_ms(1))).unwrap();
     let syncs = file.try_clone().unwrap();
     let waits = thread::spawn(move || timed(|| syncs.sync_all()));
     delayed(&control, SYNC);
-    let amended = DiskFault::slow(WRITE, Delay::from_ms(50));
+    let amended = slower(WRITE, Delay::from_ms(50));
     let since = guard.amend(&amended).unwrap();
     assert!(guard.since().at_ns <= since.at_ns);
     // In the place where it was: of several errors the oldest fault's is answered.
@@ -377,11 +377,11 @@ fn a_fault_that_is_amended_hits_what_comes_and_leaves_what_waits() {
     assert!(operate(&mounted, &mut file, WRITE) >= 50 * MS);
     let (result, time) = waits.join().unwrap();
     assert!(result.is_ok() && time >= 300 * MS, "{result:?} after {time:?}");
-    assert!(guard.amend(&DiskFault::slow(WRITE, Delay::ZERO)).is_err(), "as when it was new");
+    assert!(guard.amend(&slower(WRITE, Delay::ZERO)).is_err(), "as when it was new");
     assert_eq!(control.effective().unwrap()[0], amended);
     drop(other);
     // What waits by what it became heals with it.
-    guard.amend(&DiskFault::slow(SYNC, hour)).unwrap();
+    guard.amend(&slower(SYNC, hour)).unwrap();
     let waits = thread::spawn(move || file.sync_all());
     eventually("the sync to wait", || control.waiting() == 1);
     guard.heal().unwrap();

@@ -7,10 +7,10 @@ mod common;
 use std::{fs, time::Duration};
 
 use brownout_base::Change;
-use brownout_disk::{Disk, DiskErrno, DiskFault, DiskSample, Operation, Operations, Probe};
+use brownout_disk::{Disk, DiskErrno, DiskSample, Operation, Operations, Probe};
 use brownout_units::Delay;
 
-use common::{METADATA, Mounted, SYNC, eventually, timed};
+use common::{METADATA, Mounted, SYNC, eventually, failing, slower, timed};
 
 const EVERY: Duration = Duration::from_millis(5);
 
@@ -38,7 +38,7 @@ fn it_sees_the_delay_of_each_kind_and_of_no_other() {
     let mounted = Mounted::new();
     let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
     for hit in Operation::ALL {
-        let guard = mounted.control().impair(&DiskFault::slow(hit, Delay::from_ms(100))).unwrap();
+        let guard = mounted.control().impair(&slower(hit, Delay::from_ms(100))).unwrap();
         let samples = samples(&probe, done(guard.since()), 10);
         for operation in Operation::ALL {
             let mut took: Vec<_> = of(&samples, operation).into_iter().map(Result::unwrap).collect();
@@ -57,7 +57,7 @@ fn it_sees_the_delay_of_each_kind_and_of_no_other() {
 fn it_sees_errors() {
     let mounted = Mounted::new();
     let probe = Probe::start(&mounted.target, EVERY, Operations::ALL).unwrap();
-    let guard = mounted.control().impair(&DiskFault::failing(Operations::ALL, DiskErrno::Io)).unwrap();
+    let guard = mounted.control().impair(&failing(Operations::ALL, DiskErrno::Io)).unwrap();
     let samples = samples(&probe, done(guard.since()), 5);
     for operation in Operation::ALL {
         let took = of(&samples, operation);
@@ -69,7 +69,7 @@ fn it_sees_errors() {
 fn on_a_disk_that_hangs_it_blocks_nobody_and_says_what_hangs() {
     let mounted = Mounted::new();
     let probe = Probe::start(&mounted.target, EVERY, SYNC.into()).unwrap();
-    let _guard = mounted.control().impair(&DiskFault::slow(SYNC, Delay::from_secs(600))).unwrap();
+    let _guard = mounted.control().impair(&slower(SYNC, Delay::from_secs(600))).unwrap();
     eventually("a sync to hang", || mounted.control().waiting() == 1);
     probe.drain();
     assert_eq!(probe.under_way().map(|(operation, _)| operation), Some(SYNC));

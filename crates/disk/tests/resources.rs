@@ -16,13 +16,13 @@ use brownout_disk::{Disk, DiskFault, Operations};
 use brownout_units::{Delay, Share};
 use rusqlite::Connection;
 
-use common::{Mounted, SYNC, WRITE, descriptors_of_service, eventually, own_mounts, settled};
+use common::{Mounted, SYNC, WRITE, descriptors_of_service, eventually, failing, own_mounts, settled, slower};
 
 #[test]
 fn a_database_on_a_disk_that_is_slow_at_times_stays_whole() {
     let mounted = Mounted::new();
     let share = "20%".parse::<Share>().unwrap();
-    let fault = DiskFault { share, ..DiskFault::slow(Operations::ALL, Delay::from_ms(3)) };
+    let fault = DiskFault { share, ..slower(Operations::ALL, Delay::from_ms(3)) };
     let guard = mounted.control().impair(&fault).unwrap();
     let path = mounted.target.join("database");
     let write = |connection: &Connection, from: i64| {
@@ -119,7 +119,7 @@ fn a_disk_can_cover_its_own_source() {
 #[test]
 fn many_disks_are_independent() {
     let (one, two) = (Mounted::new(), Mounted::new());
-    let _guard = one.control().impair(&DiskFault::failing(WRITE, brownout_disk::DiskErrno::Io)).unwrap();
+    let _guard = one.control().impair(&failing(WRITE, brownout_disk::DiskErrno::Io)).unwrap();
     assert!(fs::write(one.target.join("file"), "text").is_err());
     fs::write(two.target.join("file"), "text").unwrap();
     assert_eq!(one.control().take_counters().of(WRITE).failed, 1);
@@ -135,7 +135,7 @@ fn what_a_child_in_a_user_namespace_does() {
     Disk::available().unwrap();
     let target = directory.join("target");
     let disk = Disk::mount(&directory.join("source"), &target).unwrap();
-    let guard = disk.control().impair(&DiskFault::slow(SYNC, Delay::from_secs(60))).unwrap();
+    let guard = disk.control().impair(&slower(SYNC, Delay::from_secs(60))).unwrap();
     let file = File::create(target.join("file")).unwrap();
     let waiting = std::thread::spawn(move || file.sync_all());
     eventually("the fsync to wait", || disk.control().waiting() == 1);

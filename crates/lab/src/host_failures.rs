@@ -1,6 +1,6 @@
 //! Hosts that the emulator cannot reach any more, because their network interface failed: an event, and the end of a trial.
 
-use brownout_network::{INTERFACE, Network};
+use brownout_network::Network;
 use brownout_record::{Event, Recorder};
 
 use crate::LabError;
@@ -24,7 +24,7 @@ impl FailedHost {
     pub fn new(name: &str, at_ns: u64, reason: &str) -> FailedHost {
         let text = format!(
             "the network interface of {name} failed ({reason}): everything {name} sends or is sent is lost, and no fault \
-             asked for it; did something inside the host delete {INTERFACE}?"
+             asked for it; did something inside the host delete an interface, or take it down?"
         );
         FailedHost { name: name.to_owned(), at_ns, text }
     }
@@ -67,6 +67,8 @@ mod tests {
 
     use brownout_network::{HostSpec, NetworkSpec};
     use brownout_record::Run;
+
+    use brownout_network::INTERFACE;
 
     use super::*;
     use crate::hosts::Hosts;

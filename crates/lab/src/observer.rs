@@ -28,6 +28,7 @@ use crate::{
 #[derive(Clone, Copy, Default)]
 struct KernelCounts {
     checksum_errors: u64,
+    /// With what WireGuard's thread could not read, send or hand over there.
     interface_dropped: u64,
 }
 
@@ -233,11 +234,15 @@ impl<'a> Observer<'a> {
     /// Tells what the instrument itself did to packets, or failed to see, since the beginning.
     pub fn own_faults(&mut self) -> Result<(), LabError> {
         let mut told = Vec::new();
+        let slow = match self.network.overlay() {
+            Some(_) => "the emulator or the overlay was too slow",
+            None => "the emulator read too slowly",
+        };
         for host in self.network.host_counters()? {
             let name = self.network.name(host.host).unwrap_or_default();
             if let Some(dropped) = host.interface_dropped.filter(|dropped| *dropped > 0) {
                 told.push(format!(
-                    "the interface of {name} dropped {dropped} packets because the emulator read too slowly; \
+                    "the interface of {name} dropped {dropped} packets because {slow}; \
                      retransmissions at those moments are the instrument's fault, not the database's"
                 ));
             }

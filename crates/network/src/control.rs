@@ -108,14 +108,14 @@ impl fmt::Debug for ImpairmentGuard {
     }
 }
 
-/// A host that the emulator can reach no more: whatever it sends or should receive is lost.
+/// A host that can be reached no more, by the emulator or through WireGuard: whatever it sends or should receive there is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFailure {
     /// Which host.
     pub host: HostId,
     /// When that was seen, on the monotonic clock.
     pub at_ns: u64,
-    /// What the kernel said.
+    /// What the kernel said; of an overlay's interface, also which one it is.
     pub reason: String,
 }
 
@@ -130,13 +130,21 @@ pub(crate) struct Shared {
     /// The longest that each link may hold a packet by the impairments in force, in nanoseconds.
     pub(crate) longest_holds_ns: Vec<AtomicU64>,
     /// Hosts that failed since somebody asked.
-    pub(crate) failures: Mutex<Vec<HostFailure>>,
+    failures: Mutex<Vec<HostFailure>>,
     links: Vec<Link>,
     hosts: usize,
     next_id: AtomicU64,
     /// A set of counters that the thread has used before: its histograms have grown as far as they had to, so that
     /// the thread, which may be a real-time one, need not allocate while it records.
     spare: Mutex<Option<Vec<LinkCounters>>>,
+}
+
+impl Shared {
+    /// Tells whoever asks that a host has failed.
+    pub(crate) fn failed(&self, host: HostId, reason: String) {
+        let failure = HostFailure { host, at_ns: monotonic_ns(), reason };
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+    }
 }
 
 /// What the emulator's thread is told. Each is answered, after it is done, on the channel it brings.

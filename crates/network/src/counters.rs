@@ -195,7 +195,8 @@ fn merge(into: &mut Histogram<u64>, other: &Histogram<u64>) {
     }
 }
 
-/// Packets of one host that never reached a link, since the network was started.
+/// Packets of one host that never reached a link, or got lost between the network and an overlay, since the network was
+/// started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostCounters {
     /// Which host sent them.
@@ -203,7 +204,8 @@ pub struct HostCounters {
     /// Packets whose destination is no host of this network (but not those to groups of neighbours).
     pub unroutable: u64,
     /// Packets (a GSO packet counts once) that the host's own interface dropped because the
-    /// emulator did not read fast enough; `None` where the kernel does not show it.
+    /// emulator did not read fast enough; `None` where the kernel does not show it. With WireGuard, also those that its
+    /// interface, its socket or its thread had to drop there.
     pub interface_dropped: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-pub(crate) use build::{Settings, TUN_DEVICE, route_overlay, tun_error};
+pub(crate) use build::{Settings, route_overlay, tun_error};
 pub use statistics::ChecksumErrors;
 
 use brownout_base::{HostId, Place};
@@ -20,7 +20,7 @@ use brownout_base::{HostId, Place};
 use self::statistics::Statistics;
 use crate::{
     error::NetworkError,
-    overlay, subnet,
+    subnet,
     sys::{self, Tun},
 };
 
@@ -51,7 +51,7 @@ impl HostSpec {
 
     /// The address that it will have on an overlay.
     pub(crate) fn service(&self) -> Ipv4Addr {
-        self.service.unwrap_or_else(|| overlay::service_address(self.address))
+        self.service.unwrap_or_else(|| subnet::service_address(self.address))
     }
 
     /// The IPv6 address that it will have, where the machine has IPv6.

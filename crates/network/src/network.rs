@@ -18,8 +18,8 @@ use crate::{
     emulator::{self, Announcement},
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
-    overlay::{self, Overlay, OverlayNetwork, ServicePlace, carrier_address},
-    subnet::Subnet,
+    overlay::{self, Overlay, OverlayNetwork, ServicePlace},
+    subnet::{Subnet, carrier_address},
 };
 
 /// What IPv4 demands of every link (RFC 791).
@@ -226,16 +226,16 @@ impl Network {
         run_delay_ns(&String::from_utf8_lossy(&text[..length]))
     }
 
-    /// What each host sent that never reached a link.
+    /// What each host sent that never reached a link, and what got lost in it on the way to or from an overlay.
     ///
     /// # Errors
     /// [`NetworkError::EmulatorGone`].
     pub fn host_counters(&self) -> Result<Vec<HostCounters>, NetworkError> {
         let unroutable = self.emulator.unroutable()?;
-        let counters = self.hosts.iter().zip(unroutable).map(|(host, unroutable)| HostCounters {
-            host: host.id(),
-            unroutable,
-            interface_dropped: host.statistics().interface_dropped(INTERFACE),
+        let counters = self.hosts.iter().zip(unroutable).map(|(host, unroutable)| {
+            let by_overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.dropped(host));
+            let interface_dropped = host.statistics().interface_dropped(INTERFACE).map(|dropped| dropped + by_overlay);
+            HostCounters { host: host.id(), unroutable, interface_dropped }
         });
         Ok(counters.collect())
     }

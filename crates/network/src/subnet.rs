@@ -1,4 +1,4 @@
-//! The ranges of addresses that a lab routes, and the IPv6 addresses that follow from IPv4 ones.
+//! The ranges of addresses that a lab routes, and the addresses that follow from a host's IPv4 address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,6 +12,22 @@ pub(crate) fn derived(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();
     let [high, low] = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
     Ipv6Addr::new(LAB6[0], LAB6[1], LAB6[2], 0, 0, 0, high, low)
+}
+
+/// The address that the host at `address` has on an overlay: in a range of its own, with the same end. 10.77.0.1 is 10.78.0.1
+/// there.
+pub const fn service_address(address: Ipv4Addr) -> Ipv4Addr {
+    with_end_of(78, address)
+}
+
+/// The address that the host at `address` has inside of WireGuard, where that carries another overlay.
+pub(crate) const fn carrier_address(address: Ipv4Addr) -> Ipv4Addr {
+    with_end_of(79, address)
+}
+
+const fn with_end_of(range: u8, address: Ipv4Addr) -> Ipv4Addr {
+    let [.., c, d] = address.octets();
+    Ipv4Addr::new(10, range, c, d)
 }
 
 /// The smallest range of addresses that holds all hosts, and at least four addresses.
@@ -131,5 +147,12 @@ mod tests {
     #[test]
     fn an_ipv6_address_ends_in_the_ipv4_address() {
         assert_eq!(derived(Ipv4Addr::new(10, 77, 0, 9)).to_string(), "fd77:6272:6f77::a4d:9");
+    }
+
+    #[test]
+    fn addresses_on_overlays_end_as_below() {
+        let below = Ipv4Addr::new(10, 77, 3, 250);
+        assert_eq!(service_address(below), Ipv4Addr::new(10, 78, 3, 250));
+        assert_eq!(carrier_address(below), Ipv4Addr::new(10, 79, 3, 250));
     }
 }

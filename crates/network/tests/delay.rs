@@ -49,7 +49,7 @@ fn a_delay_is_measured_on_the_links_it_hits_and_on_no_other() {
 fn jitter_keeps_to_its_range_uses_all_of_it_and_reorders() {
     let network = network(2);
     let hit = link(&network, "h0", "h1");
-    let back = hit.reversed();
+    let back = link(&network, "h1", "h0");
     let probes = Probes::start(&network, Duration::from_millis(1)).unwrap();
     let impairment = Impairment { delay: Delay::from_ms(20), jitter: Delay::from_ms(5), ..Impairment::NONE };
     let guard = impair(&network, &[hit], impairment);

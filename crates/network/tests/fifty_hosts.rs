@@ -112,10 +112,16 @@ fn send_data(network: &Network, links: &[Link], go_on: impl Fn() -> bool) {
 #[test]
 fn fifty_hosts_are_as_exact_as_three_at_the_same_number_of_packets() {
     until_quiet("fifty hosts", 5.0, |sleepers| {
-        // By turns, and the best of each: what the machine does meanwhile is in the tail of all, but not of all alike.
-        let turns = [3, 50, 3, 50].map(|hosts| lateness(sleepers, hosts));
-        let best = |a: Lateness, b: Lateness| [0, 1, 2, 3].map(|of| a.ours()[of].min(b.ours()[of]));
-        let (three, fifty) = (best(turns[0], turns[2]), best(turns[1], turns[3]));
+        // By turns, and the median of each: what the machine does meanwhile is in the tail of all, but not of all alike.
+        let turns = [3, 50, 3, 50, 3, 50].map(|hosts| lateness(sleepers, hosts).ours());
+        let median = |first: usize| {
+            [0, 1, 2, 3].map(|of| {
+                let mut all = [first, first + 2, first + 4].map(|turn| turns[turn][of]);
+                all.sort_by(f64::total_cmp);
+                all[1]
+            })
+        };
+        let (three, fifty) = (median(0), median(1));
         // Half of what is asked altogether: how much more work fifty are, depends on the processor.
         let as_exact = (0..4).all(|of| fifty[of] <= three[of] + [0.05, 0.5, 0.05, 0.5][of]);
         // The tolerances of the project (p50 0.1 ms, p99 1 ms at 5,000 packets a second) hold with a real-time emulator.

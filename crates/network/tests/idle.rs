@@ -7,12 +7,17 @@ mod common;
 
 use std::{
     fs,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
 };
 
 use brownout_network::{Impairment, LinkControl, Loss};
 use brownout_units::Delay;
-use common::{impair, network};
+use common::{impair, network, quantile};
 
 /// These tests judge the whole process: one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -53,16 +58,16 @@ fn two_thousand_idle_links_cost_little_memory_impaired_or_not() {
     assert!(network.links().iter().all(|link| network.control().effective(*link).unwrap().is_empty()));
 }
 
-/// Nanoseconds that the emulator's thread has run: the first number of its schedstat.
-fn ran_ns() -> u64 {
+/// Nanoseconds that the thread of this name has run: the first number of its schedstat.
+fn ran_ns(thread: &str) -> u64 {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
-    let is_emulator =
-        |task: &std::path::PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "emulator");
+    let is_meant =
+        |task: &std::path::PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == thread);
     let of_task = |task: std::path::PathBuf| {
         let text = fs::read_to_string(task.join("schedstat")).unwrap();
         text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
     };
-    tasks.filter(is_emulator).map(of_task).sum()
+    tasks.filter(is_meant).map(of_task).sum()
 }
 
 #[test]
@@ -72,13 +77,28 @@ fn an_idle_network_takes_no_time_impaired_or_not() {
     let asked =
         Impairment { delay: Delay::from_ms(10), loss: Loss::Independent("1%".parse().unwrap()), ..Impairment::NONE };
     let _guard = impair(&network, &network.links(), asked);
-    // Kernels announce their new addresses for a while; a thread that looks all the time would run all the time.
-    let second = || {
-        let before = ran_ns();
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        (ran_ns() - before) as f64 / 1e6
-    };
-    let least = (0..3).map(|_| second()).fold(f64::MAX, f64::min);
-    println!("{least:.3} ms of processor time in the quietest of three seconds");
-    assert!(least < 5.0, "{least} ms a second");
+    // Beside one that looks a hundred times a second, at whatever that takes on this machine.
+    let names = ["emulator", "looker"];
+    let seconds: Vec<[f64; 2]> = thread::scope(|scope| {
+        let (_stop, stopped) = mpsc::channel::<()>();
+        let look = move || {
+            while stopped.recv_timeout(Duration::from_millis(10)) == Err(RecvTimeoutError::Timeout) {}
+        };
+        thread::Builder::new().name(names[1].to_owned()).spawn_scoped(scope, look).unwrap();
+        let second = || {
+            let before = names.map(ran_ns);
+            thread::sleep(Duration::from_secs(1));
+            let after = names.map(ran_ns);
+            [0, 1].map(|of| (after[of] - before[of]) as f64 / 1e6)
+        };
+        (0..7).map(|_| second()).collect()
+    });
+    println!("ms of processor time a second, of {names:?}: {seconds:.3?}");
+    let [emulator, looker] = [0, 1].map(|of| {
+        let mut all: Vec<f64> = seconds.iter().map(|second| second[of]).collect();
+        all.sort_by(f64::total_cmp);
+        quantile(&all, 0.5)
+    });
+    // Kernels announce their new addresses for a while: that is in a few of the seconds.
+    assert!(emulator < looker, "{emulator} ms a second, and {looker} ms to look a hundred times");
 }

@@ -218,10 +218,11 @@ fn udp_and_tcp_over_both_families_are_delayed_by_what_is_asked_each_way() {
     for family in Family::BOTH {
         let (network, way) = (network(2), Way::of(family));
         let forth = way.link(&network);
+        let back = link(&network, way.to, way.from);
         // What the machine adds is seen where nothing is asked.
         let mut added = [0.0; 2];
         for (forth_ms, back_ms) in [(0, 0), (5, 0), (0, 5), (2, 7)] {
-            let _guards = [(forth, forth_ms), (forth.reversed(), back_ms)]
+            let _guards = [(forth, forth_ms), (back, back_ms)]
                 .map(|(link, ms)| impair(&network, &[link], Impairment::delay(Delay::from_ms(ms))));
             let (near, far) = way.udp(&network);
             let echo = thread::spawn(move || {

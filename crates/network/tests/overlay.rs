@@ -21,7 +21,7 @@ use brownout_network::{
 };
 use brownout_probe::{ProbeSample, Probes};
 use brownout_units::Delay;
-use common::{PATIENCE, delays_ms, impair, link, quantile, samples, spec, start};
+use common::{Meddling, PATIENCE, delays_ms, failures, impair, link, meddle, quantile, samples, spec, start};
 use traffic::{datagram, receive_until, send_stream, set_option};
 
 /// Those that this machine can make.
@@ -266,6 +266,53 @@ fn openvpn_connects_anew_within_10_s_after_a_cut_that_it_gave_up_at() {
         }
     }
     panic!("nothing arrived within 10 s of the healing");
+}
+
+/// Sends the second host a datagram through the overlay; nobody there takes it.
+fn send_above(network: &Network, socket: &UdpSocket, bytes: usize) {
+    socket.send_to(&vec![7; bytes], (network.hosts()[1].service(), 9)).unwrap();
+}
+
+/// Packets that the emulator or the overlay dropped on a host because they ran out.
+fn dropped(network: &Network, host: usize) -> u64 {
+    network.host_counters().unwrap()[host].interface_dropped.unwrap()
+}
+
+#[test]
+fn a_host_whose_interface_of_wireguard_is_gone_or_down_has_failed_and_what_it_does_not_take_is_counted() {
+    for how in [Meddling::Delete, Meddling::TakeDown] {
+        let network = network(Overlay::Wireguard, 2);
+        let (from, to) = (network.host("h0").unwrap(), network.host("h1").unwrap());
+        let socket = from.run(|| UdpSocket::bind((from.service(), 0))).unwrap().unwrap();
+        assert_eq!((network.control().take_failures(), dropped(&network, 1)), (Vec::new(), 0));
+        meddle(&network, "h1", "wg0", how);
+        let told = failures(&network, || send_above(&network, &socket, 100));
+        assert_eq!((told.len(), told[0].host), (1, to.id()), "{how:?}");
+        assert!(told[0].reason.contains("wg0"), "{told:?}");
+        let end = Instant::now() + PATIENCE;
+        while dropped(&network, 1) == 0 {
+            assert!(Instant::now() < end, "{how:?}: nobody counts what is not taken");
+            send_above(&network, &socket, 100);
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(network.control().take_failures(), [], "each is told once");
+    }
+}
+
+#[test]
+fn what_the_thread_of_wireguard_does_not_read_in_time_is_counted_where_it_waited() {
+    // Not a real-time thread, which could read each packet before the next one is sent.
+    let network = start(NetworkSpec { overlay: Some(Overlay::Wireguard), realtime: false, ..spec(2) });
+    let host = network.host("h0").unwrap();
+    let socket = host.run(|| UdpSocket::bind((host.service(), 0))).unwrap().unwrap();
+    assert_eq!(dropped(&network, 0), 0);
+    meddle(&network, "h0", "wg0", Meddling::Shorten(1));
+    let end = Instant::now() + PATIENCE;
+    while dropped(&network, 0) == 0 {
+        assert!(Instant::now() < end, "nobody counts what waits in vain");
+        // Some 40 fragments at once.
+        (0..100).for_each(|_| send_above(&network, &socket, 50_000));
+    }
 }
 
 #[test]

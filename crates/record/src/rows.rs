@@ -337,6 +337,6 @@ pub struct HostCounterRow {
     pub host: String,
     /// Packets that it threw away because a checksum (of IP, TCP, UDP or ICMP) was wrong.
     pub checksum_errors: u64,
-    /// Packets that its interface dropped because the emulator did not read them in time.
+    /// Packets that its interfaces dropped because the emulator, or the thread of an overlay, did not take or give them in time.
     pub interface_dropped: u64,
 }

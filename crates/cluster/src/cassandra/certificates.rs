@@ -15,7 +15,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-use super::{dialect::Series, yaml::quoted};
+use super::{dialect::Series, scalar::quoted};
 use crate::{ClusterError, database::Member};
 
 /// What everybody trusts, in PEM. Clients need no more.

@@ -17,6 +17,7 @@ mod manifest;
 pub mod maven;
 mod rest;
 mod ring;
+mod scalar;
 mod site;
 mod sites;
 mod spec;

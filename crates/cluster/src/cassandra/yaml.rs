@@ -7,7 +7,9 @@ use brownout_units::Bytes;
 use super::{
     CassandraSpec,
     dialect::{Series, other_name},
-    encryption, sites,
+    encryption,
+    scalar::quoted,
+    sites,
 };
 use crate::{ClusterError, DatabaseKind, database::Member};
 
@@ -354,11 +356,6 @@ impl Yaml {
         }
         self.text
     }
-}
-
-/// A YAML string in single quotes, in which only the quote itself has to be escaped.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_disk::{Disk, DiskControl, DiskCounters, DiskOptions, Operation};
+use brownout_disk::{Disk, DiskControl, DiskCounters, DiskErrno, DiskFault, DiskOptions, Operation, Operations};
+use brownout_units::Delay;
 use tempfile::TempDir;
 
 /// For what must come: no property of ours, only an end for a test that hangs. A machine that is shared may stand still
@@ -68,6 +69,16 @@ impl Mounted {
     pub fn create(&self, name: &str) -> File {
         fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).open(self.target.join(name)).unwrap()
     }
+}
+
+/// Every such operation takes this much longer.
+pub fn slower(operations: impl Into<Operations>, delay: Delay) -> DiskFault {
+    DiskFault { operations: operations.into(), delay, ..DiskFault::default() }
+}
+
+/// Every such operation fails like this, at once.
+pub fn failing(operations: impl Into<Operations>, error: DiskErrno) -> DiskFault {
+    DiskFault { operations: operations.into(), error: Some(error), ..DiskFault::default() }
 }
 
 /// Gives the calling thread, and those that it starts, a mount namespace of their own.

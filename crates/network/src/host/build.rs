@@ -16,10 +16,8 @@ use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
 use crate::{
     error::NetworkError,
     subnet::Subnet,
-    sys::{self, OpenError, Tun},
+    sys::{self, OpenError, TUN_DEVICE, Tun},
 };
-
-pub(crate) const TUN_DEVICE: &str = "/dev/net/tun";
 
 /// How many packets may wait for the emulator. A TUN drops at its tail without back-pressure, so
 /// this must outlast the emulator's worst pause: 10,000 packets are 80 ms of 1.5 Gbit/s in MTU frames.

@@ -52,6 +52,11 @@ impl Statistics {
         transmit_drops(&read(&self.interfaces).ok()?, interface)
     }
 
+    /// UDP datagrams for which the host's sockets had no room, since it was made; `None` where the kernel does not tell.
+    pub(crate) fn datagrams_dropped(&self) -> Option<u64> {
+        datagrams_dropped(&read(&self.ip4).ok()?)
+    }
+
     /// See [`ChecksumErrors`].
     pub(crate) fn checksum_errors(&self) -> io::Result<ChecksumErrors> {
         let (ip4, more) = (read(&self.ip4)?, read(&self.more)?);
@@ -89,6 +94,11 @@ fn checksum_errors(ip4: &str, ip6: &str, more: &str) -> Option<ChecksumErrors> {
     })
 }
 
+/// Not those with a wrong checksum: these are among the `InCsumErrors`.
+fn datagrams_dropped(ip4: &str) -> Option<u64> {
+    in_table(ip4, "Udp:", "RcvbufErrors")
+}
+
 /// A number of `/proc/net/snmp` or `netstat` (proc_pid_net(5)): per protocol a line of names, then one of numbers.
 fn in_table(text: &str, protocol: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol));
@@ -122,6 +132,14 @@ mod tests {
         assert_eq!(transmit_drops(text, "lab0"), Some(32));
         assert_eq!(transmit_drops("lo: 1 2 3", "lab0"), None);
         assert_eq!(transmit_drops("lab0: 1 2 3", "lab0"), None);
+    }
+
+    #[test]
+    fn datagrams_without_room_are_told_from_those_with_a_wrong_checksum() {
+        let text = "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors\n\
+            Udp: 7 1 9 8 5 2 4\nUdpLite: InDatagrams RcvbufErrors\nUdpLite: 0 6\n";
+        assert_eq!(datagrams_dropped(text), Some(5));
+        assert_eq!(datagrams_dropped("Udp: InDatagrams\nUdp: 7\n"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which overlays there are, and what each does to packets.
 
-use std::{fmt, net::Ipv4Addr};
+use std::fmt;
 
 use brownout_base::{HostId, Link};
 
@@ -123,22 +123,6 @@ impl fmt::Display for Overlay {
     }
 }
 
-/// The address that the host at `address` has on an overlay: in a range of its own, with the same end. 10.77.0.1 is 10.78.0.1
-/// there.
-pub const fn service_address(address: Ipv4Addr) -> Ipv4Addr {
-    with_end_of(78, address)
-}
-
-/// The address that the host at `address` has inside of WireGuard, where that carries another overlay.
-pub(crate) const fn carrier_address(address: Ipv4Addr) -> Ipv4Addr {
-    with_end_of(79, address)
-}
-
-const fn with_end_of(range: u8, address: Ipv4Addr) -> Ipv4Addr {
-    let [.., c, d] = address.octets();
-    Ipv4Addr::new(10, range, c, d)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,12 +167,5 @@ mod tests {
         assert!(refused(Overlay::Openvpn, 65_000, 4).contains("9000"));
         assert!(refused(Overlay::Wireguard, 1_500, 101).contains("100 hosts"));
         assert!(Overlay::WireguardVxlan.check(706, 4).is_ok());
-    }
-
-    #[test]
-    fn addresses_on_overlays_end_as_below() {
-        let below = Ipv4Addr::new(10, 77, 3, 250);
-        assert_eq!(service_address(below), Ipv4Addr::new(10, 78, 3, 250));
-        assert_eq!(carrier_address(below), Ipv4Addr::new(10, 79, 3, 250));
     }
 }

@@ -22,22 +22,18 @@ use std::{
 
 use brownout_base::{Link, LongestHold, Mesh, Place};
 
-pub(crate) use self::kind::carrier_address;
-pub use self::{
-    kind::{Overlay, service_address},
-    openvpn::openvpn_program,
-    vxlan::try_vxlan,
-};
+pub use self::{kind::Overlay, openvpn::openvpn_program, vxlan::try_vxlan};
 use self::{
     openvpn::Openvpn,
     wireguard::{Port, Wireguard},
 };
+pub use crate::subnet::service_address;
 use crate::{
     control::Emulator,
     error::NetworkError,
-    host::{Host, INTERFACE, TUN_DEVICE, route_overlay, tun_error},
-    subnet::Subnet,
-    sys::{self, DatagramSocket, Tun},
+    host::{Host, INTERFACE, route_overlay, tun_error},
+    subnet::{Subnet, carrier_address},
+    sys::{self, DatagramSocket, TUN_DEVICE, Tun},
 };
 
 /// The name of the interface of an overlay, as `ip addr` shows it in every host.
@@ -64,7 +60,7 @@ pub struct OverlayNetwork {
     emulator: Emulator,
     hosts: usize,
     // Both end what they have started when they go.
-    _wireguard: Option<Wireguard>,
+    wireguard: Option<Wireguard>,
     openvpn: Option<Openvpn>,
 }
 
@@ -105,7 +101,7 @@ impl OverlayNetwork {
     pub(crate) fn start(hosts: &[Host], settings: Settings) -> Result<OverlayNetwork, NetworkError> {
         let Settings { kind, below, subnet, congestion_controls, realtime, emulator } = settings;
         let mtu = kind.mtu(below);
-        let build = Build { kind, hosts, subnet, congestion_controls: &congestion_controls };
+        let build = Build { kind, hosts, subnet, congestion_controls: &congestion_controls, emulator: &emulator };
         let (mut wireguard, mut openvpn) = (None, None);
         match kind {
             Overlay::Vxlan => build.vxlan(INTERFACE, mtu, Host::address)?,
@@ -119,7 +115,7 @@ impl OverlayNetwork {
         }
         build.await_all(openvpn.as_ref())?;
         let places = hosts.iter().cloned().map(ServicePlace).collect();
-        Ok(OverlayNetwork { kind, mtu, realtime, places, emulator, hosts: hosts.len(), _wireguard: wireguard, openvpn })
+        Ok(OverlayNetwork { kind, mtu, realtime, places, emulator, hosts: hosts.len(), wireguard, openvpn })
     }
 
     /// Which one it is.
@@ -130,6 +126,17 @@ impl OverlayNetwork {
     /// The links below that packets from one host to another pass, in order.
     pub fn route(&self, link: Link) -> Vec<Link> {
         self.kind.route(link)
+    }
+
+    /// Packets (a GSO packet counts once) that got lost on a host because what carries them here ran out: the thread of
+    /// WireGuard did not read the host's interface or its own socket there fast enough, or the host's kernel did not take what
+    /// the thread had for it. VXLAN is the kernel's, and OpenVPN a program with a short queue of its own, as anywhere.
+    pub(crate) fn dropped(&self, host: &Host) -> u64 {
+        let Some(wireguard) = &self.wireguard else { return 0 };
+        let unread = host.statistics().interface_dropped(WIREGUARD).unwrap_or(0);
+        // The kernel counts these by host; what else speaks UDP there, probes and clocks, is the instrument's own, too.
+        let untaken = host.statistics().datagrams_dropped().unwrap_or(0);
+        wireguard.refused(host.id()) + unread + untaken
     }
 
     /// The processes that carry it, beside this one.
@@ -185,6 +192,7 @@ struct Build<'a> {
     hosts: &'a [Host],
     subnet: Subnet,
     congestion_controls: &'a [Option<String>],
+    emulator: &'a Emulator,
 }
 
 impl Build<'_> {
@@ -232,9 +240,9 @@ impl Build<'_> {
                 // It only carries: its addresses are nobody's.
                 _ => self.route_to_carriers(host, index, inside)?,
             }
-            ports.push(Port { tun, socket, below, inside });
+            ports.push(Port { host: host.id(), tun, socket, below, inside });
         }
-        Wireguard::start(ports, realtime)
+        Wireguard::start(ports, realtime, &self.emulator.shared())
             .map_err(|source| self.failed_everywhere("start the thread of WireGuard", source))
     }
 

@@ -22,7 +22,7 @@ pub(crate) use netns::{enter, prepare, unshare_network};
 pub(crate) use poll::{Epoll, Event, Wakeup};
 pub(crate) use process::{inherit_and_die_together, inherited_path, nameless_file, secret};
 pub(crate) use tcp::tcp_congestion_control;
-pub(crate) use tun::{OpenError, Tun};
+pub(crate) use tun::{OpenError, TUN_DEVICE, Tun, is_gone};
 
 /// Turns the `-1` of the C library into the error it left behind.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

@@ -12,6 +12,9 @@ use std::{
 
 use super::{check, interface};
 
+/// Where the driver is asked for one.
+pub(crate) const TUN_DEVICE: &str = "/dev/net/tun";
+
 /// Bytes of the header that each packet carries: `struct virtio_net_hdr_v1_hash_tunnel` of `linux/virtio_net.h`, or as many
 /// of which a kernel that does not know it uses the first ten.
 const HEADER: libc::c_int = 24;
@@ -74,7 +77,7 @@ impl Tun {
         }
     }
 
-    /// Gives the host a frame, header first.
+    /// Gives the host a frame, header first. What an error means: [`is_gone`].
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         (&self.0).write(frame).map(drop)
     }
@@ -84,6 +87,12 @@ impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Whether an interface that answers so takes nothing any more: it was taken down (`EIO`), or deleted (`EBADFD`). Of one that
+/// is down nothing else tells: it can be read, and has nothing to say.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EBADFD))
 }
 
 fn set_offload(file: &File, flags: libc::c_uint) -> io::Result<()> {

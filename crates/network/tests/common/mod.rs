@@ -5,13 +5,16 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
+    ffi::CString,
     net::{Ipv4Addr, UdpSocket},
-    os::fd::AsRawFd,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
     thread,
     time::{Duration, Instant},
 };
 
-use brownout_network::{HostSpec, Impairment, ImpairmentGuard, Link, LinkControl, LinkCounters, Network, NetworkSpec};
+use brownout_network::{
+    HostFailure, HostSpec, Impairment, ImpairmentGuard, Link, LinkControl, LinkCounters, Network, NetworkSpec,
+};
 use brownout_probe::{ProbeSample, Probes};
 
 /// For what must come: no property of ours, only an end for a test that hangs. A machine that is shared may stand
@@ -55,6 +58,73 @@ pub fn impair(network: &Network, links: &[Link], impairment: Impairment) -> Impa
 
 pub fn counters(network: &Network, link: Link) -> LinkCounters {
     network.control().take_counters().unwrap().into_iter().find(|counters| counters.link == link).unwrap()
+}
+
+/// What root inside of a host may do to an interface there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meddling {
+    Delete,
+    TakeDown,
+    /// Lets only so many packets wait on it.
+    Shorten(u32),
+}
+
+/// Does so, by rtnetlink(7).
+pub fn meddle(network: &Network, host: &str, interface: &str, how: Meddling) {
+    let (kind, changed_flags) = match how {
+        Meddling::Delete => (libc::RTM_DELLINK, 0),
+        Meddling::TakeDown => (libc::RTM_NEWLINK, libc::IFF_UP as u32),
+        Meddling::Shorten(_) => (libc::RTM_NEWLINK, 0),
+    };
+    let mut attribute = Vec::new();
+    if let Meddling::Shorten(packets) = how {
+        // struct rtattr, which counts its own four bytes, and a number.
+        attribute.extend(8u16.to_ne_bytes());
+        attribute.extend(libc::IFLA_TXQLEN.to_ne_bytes());
+        attribute.extend(packets.to_ne_bytes());
+    }
+    let name = CString::new(interface).unwrap();
+    let ask = || {
+        // SAFETY: the name ends with a zero; the message is as long as it says; the descriptor is closed with its owner.
+        unsafe {
+            let index = libc::if_nametoindex(name.as_ptr());
+            assert!(index > 0, "{interface}");
+            let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE);
+            assert!(socket >= 0);
+            let socket = OwnedFd::from_raw_fd(socket);
+            // struct nlmsghdr and struct ifinfomsg: no flag is set, and those that change are thereby cleared.
+            let mut message = Vec::new();
+            message.extend((32 + attribute.len() as u32).to_ne_bytes());
+            message.extend(kind.to_ne_bytes());
+            message.extend((libc::NLM_F_REQUEST as u16 | libc::NLM_F_ACK as u16).to_ne_bytes());
+            message.extend([0; 8]);
+            message.extend([0; 4]);
+            message.extend(index.to_ne_bytes());
+            message.extend([0; 4]);
+            message.extend(changed_flags.to_ne_bytes());
+            message.extend(&attribute);
+            let sent = libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0);
+            assert_eq!(sent, message.len() as isize);
+            let mut answer = [0u8; 128];
+            assert!(libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) >= 20);
+            assert_eq!(i32::from_ne_bytes(answer[16..20].try_into().unwrap()), 0, "the kernel refused {how:?}");
+        }
+    };
+    network.host(host).unwrap().run(ask).unwrap();
+}
+
+/// The hosts that have failed, once somebody is told of any.
+pub fn failures(network: &Network, mut meanwhile: impl FnMut()) -> Vec<HostFailure> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let told = network.control().take_failures();
+        if !told.is_empty() {
+            return told;
+        }
+        assert!(Instant::now() < end, "nobody is told that a host failed");
+        meanwhile();
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Takes counters until something has been sent on `link` and nothing is in flight, and adds them up.

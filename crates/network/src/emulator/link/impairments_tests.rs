@@ -198,6 +198,20 @@ fn with_a_rate_jitter_keeps_the_order_as_in_netem_and_without_it_does_not() {
 }
 
 #[test]
+fn with_a_rate_copies_keep_the_order_too_and_without_it_overtake_their_packets() {
+    let copied = Impairment { jitter: Delay::from_ms(5), duplicate: Chance::of(share("50%")), ..delay(10) };
+    let limited = Impairment { rate: rate("800mbit").rate, ..copied };
+    let fates_of = |asked| fates(&mut road(5, &[asked]), 2_000);
+    let in_order = fates_of(limited);
+    assert!(in_order.iter().filter(|fate| fate.copy).count() > 800);
+    // 1,000 bytes take 10 µs, those of a copy, too.
+    assert!(in_order.windows(2).all(|pair| pair[1].release_ns() >= pair[0].release_ns() + 10_000));
+    let free = fates_of(copied);
+    let overtaken = free.windows(2).filter(|pair| pair[1].copy && pair[1].release_ns() < pair[0].release_ns()).count();
+    assert!(overtaken > 200, "{overtaken}");
+}
+
+#[test]
 fn with_a_rate_those_told_to_overtake_still_do() {
     let skip = Reorder { share: Share::ALL, correlation: Share::ZERO, gap: 4 };
     let asked = Impairment { reorder: skip, rate: Some(rate("8mbit").rate.unwrap()), ..delay(10) };

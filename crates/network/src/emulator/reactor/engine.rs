@@ -25,7 +25,7 @@ use crate::{
     },
     impairment::Impairment,
     marker::Look,
-    sys::Tun,
+    sys::{self, Tun},
 };
 
 /// Frames read from one host before others have their turn.
@@ -50,6 +50,10 @@ pub(in crate::emulator) struct Engine {
     /// Room for what may enter a link of a frame that may not.
     packets: Vec<Buffer>,
     unroutable: Vec<u64>,
+    /// Which hosts' interfaces are gone.
+    has_failed: Vec<bool>,
+    /// Those of whom nobody has been told yet, and what their interfaces answered.
+    failures: Vec<(usize, io::Error)>,
     limits: Limits,
     /// Memory that all frames take which are held, in bytes.
     memory: u64,
@@ -100,6 +104,8 @@ impl Engine {
         let mut pool = Pool::default();
         Engine {
             unroutable: vec![0; tuns.len()],
+            has_failed: vec![false; tuns.len()],
+            failures: Vec::new(),
             tuns,
             routes: Routes::new(addresses),
             links: links.iter().map(|link| LinkState::new(seed, *link)).collect(),
@@ -148,6 +154,27 @@ impl Engine {
         Ok(())
     }
 
+    /// Keeps that a host takes nothing any more, if that is why it did not take a frame.
+    fn note(&mut self, host: usize, taken: io::Result<()>) {
+        if let Err(error) = taken
+            && sys::is_gone(&error)
+        {
+            self.fail(host, error);
+        }
+    }
+
+    /// Keeps that the interface of a host is gone, until somebody asks; once.
+    pub(in crate::emulator) fn fail(&mut self, host: usize, error: io::Error) {
+        if !std::mem::replace(&mut self.has_failed[host], true) {
+            self.failures.push((host, error));
+        }
+    }
+
+    /// Hosts whose interfaces are gone and of whom this has not told before, and what those answered.
+    pub(in crate::emulator) fn take_failures(&mut self) -> Vec<(usize, io::Error)> {
+        std::mem::take(&mut self.failures)
+    }
+
     /// The device of a host.
     pub(in crate::emulator) fn tun(&self, host: usize) -> &Tun {
         &self.tuns[host]
@@ -182,8 +209,9 @@ impl Engine {
         }
         let state = &self.links[link];
         if state.is_clear() {
-            let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
-            deliver(&self.tuns[state.to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
+            let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
+            let taken = deliver(&self.tuns[to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
+            self.note(to, taken);
             return;
         }
         let mut frame = std::mem::take(&mut self.frame);
@@ -200,9 +228,10 @@ impl Engine {
             let shape = Shape::of(&packet);
             let state = &self.links[link];
             if state.is_clear() {
-                let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+                let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
                 let counters = &mut self.counters[link];
-                deliver(&self.tuns[state.to], counters, &packet, shape.packets, shape.wire_bytes, times);
+                let taken = deliver(&self.tuns[to], counters, &packet, shape.packets, shape.wire_bytes, times);
+                self.note(to, taken);
             } else {
                 self.enter(link, &mut packet, &shape, arrival_ns);
             }
@@ -316,10 +345,12 @@ impl Engine {
             if let Some(held) = state.pop_due(now_ns) {
                 self.memory -= held.memory();
                 let QueuedFrame { times, packets, wire_bytes, buffer, .. } = held;
-                deliver(&self.tuns[state.to], &mut self.counters[link], &buffer, packets, wire_bytes, times);
+                let (to, counters) = (state.to, &mut self.counters[link]);
+                let taken = deliver(&self.tuns[to], counters, &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
+                self.note(to, taken);
             }
-            self.agenda.set(link, state.next_release_ns());
+            self.agenda.set(link, self.links[link].next_release_ns());
         }
     }
 
@@ -375,16 +406,27 @@ fn is_group(address: IpAddr) -> bool {
 }
 
 /// Hands a frame to its host, and counts.
-fn deliver(tun: &Tun, counters: &mut LinkCounters, frame: &[u8], packets: u32, wire_bytes: u32, times: Times) {
+///
+/// # Errors
+/// When the host does not take it.
+fn deliver(
+    tun: &Tun,
+    counters: &mut LinkCounters,
+    frame: &[u8],
+    packets: u32,
+    wire_bytes: u32,
+    times: Times,
+) -> io::Result<()> {
     let now = monotonic_ns();
     let packets = u64::from(packets);
-    if write(tun, frame).is_err() {
+    if let Err(error) = write(tun, frame) {
         counters.dropped_write += packets;
-        return;
+        return Err(error);
     }
     counters.delivered_packets += packets;
     counters.delivered_bytes += u64::from(wire_bytes);
     counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
+    Ok(())
 }
 
 /// Writes a frame; one that the kernel does not take because it is a GSO packet in a tunnel, packet by packet.

@@ -9,7 +9,6 @@ use super::*;
 use crate::{
     emulator::packet::frame::NEEDS_CSUM,
     impairment::{Chance, Cut, Loss, QueueLimit, RateLimit},
-    sys,
 };
 
 const TCP_GSO: u8 = 1;
@@ -27,7 +26,7 @@ fn address6(host: u8) -> Ipv6Addr {
 fn engine(hosts: u8) -> Engine {
     sys::unshare_network().expect("this test needs root");
     let tun = |host| {
-        Tun::create(Path::new("/dev/net/tun"), &format!("tun{host}"))
+        Tun::create(Path::new(sys::TUN_DEVICE), &format!("tun{host}"))
             .unwrap_or_else(|_| panic!("this test needs root and /dev/net/tun"))
     };
     let addresses: Vec<_> = (0..hosts).map(|host| (address(host), address6(host))).collect();
@@ -104,6 +103,30 @@ impl Engine {
 
 fn hour() -> Impairment {
     Impairment::delay(Delay::from_secs(3_600))
+}
+
+#[test]
+fn a_host_whose_interface_is_down_has_failed_whatever_its_link_does_and_is_told_once() {
+    let mut engine = engine(3);
+    // Of the three devices only this one is brought up.
+    sys::interface_index("tun2").and_then(sys::set_up).unwrap();
+    let told = |engine: &mut Engine| {
+        let failures = engine.take_failures();
+        failures.iter().map(|(host, error)| (*host, error.raw_os_error())).collect::<Vec<_>>()
+    };
+    (0..2).for_each(|to| engine.take(2, &udp(to, 100, 0), 0));
+    assert_eq!(told(&mut engine), [(0, Some(libc::EIO)), (1, Some(libc::EIO))]);
+    engine.take(0, &udp(1, 100, 0), 0);
+    engine.take(0, &udp(2, 100, 0), 0);
+    assert!(told(&mut engine).is_empty(), "each is told once, and none that takes its packets");
+    assert_eq!(engine.counters[1].delivered_packets, 1);
+
+    let mut later = self::engine(2);
+    later.add(1, &[0], hour());
+    later.take(0, &udp(1, 100, 0), 0);
+    assert!(told(&mut later).is_empty());
+    later.drain();
+    assert_eq!(told(&mut later), [(1, Some(libc::EIO))], "released to an interface that is down");
 }
 
 #[test]

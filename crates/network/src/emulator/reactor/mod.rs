@@ -8,10 +8,9 @@ mod pace;
 
 use std::{
     fs::File,
-    io,
     net::{Ipv4Addr, Ipv6Addr},
     sync::{
-        Arc, PoisonError,
+        Arc,
         atomic::Ordering,
         mpsc::{self, Receiver},
     },
@@ -23,7 +22,7 @@ use brownout_machine::{Scheduling, run_urgently};
 
 use self::{engine::Engine, memory::Limits, pace::Pace};
 use crate::{
-    control::{Command, Emulator, HostFailure, Shared},
+    control::{Command, Emulator, Shared},
     error::NetworkError,
     sys::{Epoll, Event, Tun, Wakeup},
 };
@@ -91,6 +90,7 @@ impl Thread {
         let mut events: Vec<Event> = Vec::with_capacity(64);
         loop {
             self.engine.release_due(monotonic_ns());
+            self.tell_failures();
             // Asked again, because releasing takes time and the wait counts from here.
             let now = monotonic_ns();
             let wait = self.engine.next_release_ns().map(|release| self.pace.wait_ns(now, release));
@@ -114,7 +114,7 @@ impl Thread {
                         if let Err(error) = self.engine.receive(host) {
                             // It would be reported as readable for ever.
                             self.epoll.remove(self.engine.tun(host));
-                            self.failed(host, &error);
+                            self.engine.fail(host, error);
                         }
                     }
                 }
@@ -168,10 +168,11 @@ impl Thread {
         Some(())
     }
 
-    /// Tells whoever asks that a host is gone.
-    fn failed(&self, host: usize, error: &io::Error) {
-        let failure = HostFailure { host: HostId(host as u16), at_ns: monotonic_ns(), reason: error.to_string() };
-        self.shared.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+    /// Tells whoever asks which hosts are gone.
+    fn tell_failures(&mut self) {
+        for (host, error) in self.engine.take_failures() {
+            self.shared.failed(HostId(host as u16), error.to_string());
+        }
     }
 
     fn changed(&self) {
