@@ -7,7 +7,7 @@ use crate::{
     judgement::{Judgement, Observation, Proof, Row, SourceSeen, Stretch, cannot_tell, enough, too_few},
     measure::{Measure, Source},
     observe::{SubjectEvidence, Window, Windows},
-    segments::{Class, Segment},
+    segments::{BRIEF_NS, Class, Segment},
     stats::ENOUGH,
     steady::Alone,
     target::HELD,
@@ -245,7 +245,7 @@ impl<'a> SubjectEvidence<'a> {
     fn due(&self, source: Source<'a>, row: &Row<'_>, window: &Window) -> Result<bool, AnalysisError> {
         Ok(match source {
             // Of what is too brief for them, the packets of the load may tell.
-            Source::Probes => {
+            Source::Probes if window.segments.iter().all(|segment| segment.length_ns() < BRIEF_NS) => {
                 let class = Class::of(&row.asked.subject);
                 let length = |window: &Window| {
                     let spans = window.segments.iter().map(|segment| segment.sent(class));
@@ -254,6 +254,7 @@ impl<'a> SubjectEvidence<'a> {
                 let before = self.measure(source, row.asked.quantity, self.before)?;
                 before.samples as f64 * length(window) >= ENOUGH as f64 * length(self.before)
             }
+            Source::Probes => true,
             Source::Counters => {
                 let lengths = window.segments.iter().map(|segment| {
                     let (from, to) = segment.settled(Class::Pairs);

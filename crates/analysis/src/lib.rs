@@ -120,7 +120,7 @@ pub use search::{
     CapacityFindings, CapacityOutcome, DangerZone, Lesson, LevelFindings, MaxRate, SearchFindings, ThresholdFindings,
     ThresholdOutcome,
 };
-pub use segments::{REACH_NS, SETTLE_NS, margin_within, reach_within, sent_margin, stall_margin};
+pub use segments::{BRIEF_NS, REACH_NS, SETTLE_NS, margin_within, reach_within, sent_margin, stall_margin};
 pub use stalls::{LATE_PROBE_NS, WAITED_SHARE};
 pub use standstill::{Standstill, StandstillQuantile};
 pub use stats::ENOUGH;

@@ -86,6 +86,11 @@ impl Segment {
         (0..count).map(move |at| self.within((from + at * length / 2, from + at * length / 2 + length)))
     }
 
+    /// Between the two changes, ns.
+    pub(crate) fn length_ns(&self) -> u64 {
+        self.between.1.saturating_sub(self.between.0)
+    }
+
     /// It has any length.
     pub(crate) fn lasts(&self) -> bool {
         self.between.1 > self.between.0
@@ -126,6 +131,9 @@ pub(crate) fn longest_delay(fault: &FaultRecord) -> u64 {
     let delays = expectations.filter(|one| one.quantity == Quantity::OneWayDelay && one.hit);
     delays.fold(0.0, |most: f64, one| most.max(one.asked)) as u64
 }
+
+/// In a shorter stretch no reading of the links' counters may lie, ns: they are read around its ends besides.
+pub const BRIEF_NS: u64 = 1_000_000_000;
 
 /// What is left out after a change of a fault that changes again after `stretch_ns`, ns.
 ///

@@ -17,7 +17,7 @@ use crate::{
 
 /// An interval is late when 1 % of its probes on spared pairs took this much longer than is usual on their pair, ns.
 pub const LATE_PROBE_NS: u64 = 5_000_000;
-/// An interval is late when the load's threads or the emulator's waited for a processor for a larger share of it: with the hundreds of
+/// An interval is late when the load's threads, the emulator's or an overlay's waited for a processor for a larger share of it: with the hundreds of
 /// turns that they take in a second, 10 % are still below a millisecond a turn.
 pub const WAITED_SHARE: f64 = 0.1;
 
@@ -41,6 +41,7 @@ pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Stalls, AnalysisError> 
     let told = evidence.cpu.iter().filter(|row| row.subject == EMULATOR_WAITED);
     let mut witnessed: Vec<(u64, u64)> = told.map(|row| (row.starts_ns, row.starts_ns + row.length_ns)).collect();
     spans.extend(waited(evidence, LOAD_WAITED));
+    spans.extend(waited(evidence, OVERLAY_WAITED));
     let usual = usual_delays(evidence)?;
     let mut excess: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for row in &evidence.probes {
@@ -66,6 +67,8 @@ pub(crate) fn stalls(evidence: &TrialEvidence) -> Result<Stalls, AnalysisError> 
 
 /// The kernel's account of how long the load's threads waited for a processor.
 const LOAD_WAITED: &str = "load-waited";
+/// The same of the thread that carries an overlay's packets.
+const OVERLAY_WAITED: &str = "overlay-waited";
 /// The same of the emulator's thread. Where a fault hits every pair, nobody else can say that packets were kept waiting.
 pub(crate) const EMULATOR_WAITED: &str = "emulator-waited";
 

@@ -19,6 +19,8 @@ pub struct CpuTimes {
     /// How long the load's threads could have run and did not: answers waited, and look like the database's time. None:
     /// the kernel does not tell.
     pub load_waited: Option<u64>,
+    /// The same of the thread of an overlay: packets waited. None without one, too.
+    pub overlay_waited: Option<u64>,
 }
 
 /// Reads them, from look to look.
@@ -52,7 +54,7 @@ impl CpuClock {
         let cpus = self.processors.cpus();
         let is_own = |thread: &Thread| self.own.is_none() || is_bound_to(thread.tid, cpus);
         let mut ran = HashMap::new();
-        let mut load_waited = 0;
+        let (mut load_waited, mut overlay_waited) = (0, None);
         for thread in threads("self").filter(is_own) {
             ran.insert(thread.tid, thread.ran_ns);
             let Ok(name) = fs::read_to_string(format!("/proc/self/task/{}/comm", thread.tid)) else { continue };
@@ -60,11 +62,13 @@ impl CpuClock {
                 times.emulator += thread.ran_ns;
             } else if name.starts_with("wireguard") {
                 times.overlay += thread.ran_ns;
+                overlay_waited = Some(overlay_waited.unwrap_or(0) + thread.waited_ns);
             } else if name.starts_with("load-") {
                 load_waited += thread.waited_ns;
             }
         }
         times.load_waited = waits_are_counted().then_some(load_waited);
+        times.overlay_waited = overlay_waited.filter(|_| waits_are_counted());
         times.instrument = match &mut self.own {
             Some(own) => own.add(ran),
             None => process_ns(),

@@ -313,6 +313,7 @@ impl<'a> Observer<'a> {
         ];
         subjects.extend(waiting("emulator-waited", self.last_waited, waited));
         subjects.extend(waiting("load-waited", self.last.load_waited, cpu.load_waited));
+        subjects.extend(waiting("overlay-waited", self.last.overlay_waited, cpu.overlay_waited));
         let instrument = cpu.instrument.saturating_sub(self.last.instrument) + by_processes;
         let mut lab = instrument + machine.interrupts_ns;
         subjects.push(("instrument".to_owned(), instrument));

@@ -266,6 +266,8 @@ mod tests {
     fn bytes_carry_the_time_at_which_they_came_however_late_they_are_read() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // Else the second part waits for the first to be acknowledged, which takes 40 ms.
+        sender.set_nodelay(true).unwrap();
         let (socket, _) = listener.accept().unwrap();
         stamp_arrivals(&socket).unwrap();
         let mut buffer = [0; 16];

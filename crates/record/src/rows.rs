@@ -303,7 +303,7 @@ pub struct CpuRow {
     /// Its length.
     pub length_ns: u64,
     /// `machine`, `stolen`, `cores`, `node:NAME`, `emulator`, `load`, `instrument`, `interrupts`, `programs`,
-    /// `program:PID:NAME`, `kernel`, `waited:NODE`, `emulator-waited`, `load-waited`, `pressure`; see `schema.sql`.
+    /// `program:PID:NAME`, `kernel`, `waited:NODE`, `emulator-waited`, `load-waited`, `overlay-waited`, `pressure`; see `schema.sql`.
     pub subject: String,
     /// CPU time, ns; for `cores` the number of cores × the length.
     pub busy_ns: u64,

@@ -92,6 +92,8 @@ pub struct Synthetic {
     pub stall: u64,
     /// In the fault phase, the load's threads wait this long in each second, ns.
     pub waited: u64,
+    /// The same of an overlay's thread.
+    pub overlay_waited: u64,
     /// Packets that the emulator drops on each pair in each second of the fault phase because it ran out itself.
     pub overrun: u64,
     /// Packets that n1's interface drops in each second of the fault phase, because the emulator did not read them in time.
@@ -198,6 +200,7 @@ impl Default for Synthetic {
             late_for: u64::MAX,
             stall: 0,
             waited: 0,
+            overlay_waited: 0,
             busy: 0.4,
             carrying: 0.0,
             foreign: 0.0,

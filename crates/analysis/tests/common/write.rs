@@ -349,6 +349,7 @@ impl Synthetic {
             ("instrument", share(0.06 + self.carrying)),
             ("emulator-waited", 0),
             ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
+            ("overlay-waited", if self.phase_at(into) == "fault" { self.overlay_waited } else { 0 }),
         ];
         for (subject, busy_ns) in rows {
             if self.unknown_waits && subject.starts_with("waited:") {

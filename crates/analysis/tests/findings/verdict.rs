@@ -244,9 +244,13 @@ fn packets_and_answers_that_waited_unseen_make_an_instrument_late() {
     assert!(stalled.trials[0].instrument.too_late, "{:?}", stalled.trials[0].instrument.punctuality);
     let waited = analysed(&Synthetic { waited: 200 * MS, ..Synthetic::default() });
     assert!(waited.trials[0].instrument.too_late, "{:?}", waited.trials[0].instrument.punctuality);
-    for harmless in
-        [Synthetic { stall: 2 * MS, ..Synthetic::default() }, Synthetic { waited: 50 * MS, ..Synthetic::default() }]
-    {
+    let carried = analysed(&Synthetic { overlay_waited: 200 * MS, ..Synthetic::default() });
+    assert!(carried.trials[0].instrument.too_late, "{:?}", carried.trials[0].instrument.punctuality);
+    for harmless in [
+        Synthetic { stall: 2 * MS, ..Synthetic::default() },
+        Synthetic { waited: 50 * MS, ..Synthetic::default() },
+        Synthetic { overlay_waited: 50 * MS, ..Synthetic::default() },
+    ] {
         assert!(!analysed(&harmless).trials[0].instrument.too_late);
     }
 }

@@ -21,7 +21,7 @@ const PROBE_EVERY: Duration = Duration::from_millis(20);
 /// Probes that each of the windows before, during and after a fault has to have: three times what a verdict takes.
 const PROBES: u32 = 3 * brownout_analysis::ENOUGH as u32;
 /// In a shorter period no reading of the links' counters may lie: they are read around its ends besides.
-pub(crate) const BRIEF: Delay = Delay::from_secs(1);
+pub(crate) const BRIEF: Delay = Delay::from_ns(brownout_analysis::BRIEF_NS);
 /// What these readings tell.
 const COUNTED: [Quantity; 5] =
     [Quantity::OneWayDelay, Quantity::Loss, Quantity::Duplicates, Quantity::Reordered, Quantity::Corruption];

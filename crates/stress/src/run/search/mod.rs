@@ -2,8 +2,8 @@
 //!
 //! Every step runs at one rate: a settling time, which is not counted, then the measured part. The step has kept the
 //! objective if all its conditions hold for the operations that were *intended* to start in that part, with failed and
-//! timed-out ones counting as longer than any limit. A step in which the client itself was late tells nothing, whatever
-//! was asked: its rate was never offered. Which rate is next, and when it is over, says [`Capacity`]. Between two steps
+//! timed-out ones counting as longer than any limit. A step in which the client itself was late tells nothing: if
+//! it misses, that may be why; if it was late for long, its rate was never offered. Which rate is next, and when it is over, says [`Capacity`]. Between two steps
 //! nothing starts until the database has caught up.
 
 mod run;
@@ -21,6 +21,12 @@ use crate::{
     settings::{Objective, Search},
 };
 
+/// A step that misses while the client sent more than this share of its operations late, or stood still for more than this share of it,
+/// may miss for that.
+const LATE: f64 = 0.01;
+/// One that keeps the objective in spite of that has kept it (the lateness is part of the response times), unless the client was late
+/// for more than this: then the rate was never offered, and errors, for one, show no lateness.
+const NOT_OFFERED: f64 = 0.1;
 /// A step in which the client was late is run at most this many times in all.
 const TRIES: usize = 4;
 /// Most steps after the climb.
@@ -257,12 +263,13 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
         Some(Percentile::AtLeast(_) | Percentile::Never) | None => None,
     };
     let kept = operations > 0 && objectives.iter().all(holds);
-    let was_late = late * 100 > lateness || still_ns * 100 > length_ns;
-    let verdict = match (was_late, kept) {
-        // Also if it was kept: errors do not contain the lateness, and this rate was never offered.
-        (true, _) => Verdict::NotTold,
-        (false, true) => Verdict::Kept,
-        (false, false) => Verdict::Missed,
+    let was_late = |share: f64| late as f64 > share * lateness as f64 || still_ns as f64 > share * length_ns as f64;
+    let verdict = if was_late(if kept { NOT_OFFERED } else { LATE }) {
+        Verdict::NotTold
+    } else if kept {
+        Verdict::Kept
+    } else {
+        Verdict::Missed
     };
     Step { rate, verdict, operations, goodput: crate::output::per_second(good, length_ns), at_quantile_ns }
 }
@@ -311,6 +318,8 @@ mod tests {
             let failed = Outcome::Failed(ErrorClass::Overloaded);
             let told = |still_ns| [verdict(1, Outcome::Ok, still_ns), verdict(50, failed, still_ns)];
             assert_eq!(told(0), [Verdict::Kept, Verdict::Missed], "{objective}");
+            // A moment of standing still may cost what was asked, and does not make it.
+            assert_eq!(told(SECOND / 20), [Verdict::Kept, Verdict::NotTold], "{objective}");
             assert_eq!(told(SECOND / 2), [Verdict::NotTold; 2], "{objective}");
         }
     }
