@@ -151,7 +151,10 @@ fn is_told_by_the_load(hosts: &Hosts, fault: &PlannedFault, periods: &[&PlannedP
         let expectations = fault.severities.iter().flat_map(|fault| fault.expectations(hosts));
         expectations.into_iter().filter(|one| one.hit).all(|one| COUNTED.contains(&one.quantity))
     };
-    brief && is_seen_by_sending(fault) && quiet_in(&transitions(std::slice::from_ref(fault)), periods) == 0 && counted()
+    // It has to come again and again: of a ramp each step comes once.
+    let repeated = periods.len() > 1;
+    let unseen = || quiet_in(&transitions(std::slice::from_ref(fault)), periods) == 0;
+    brief && repeated && is_seen_by_sending(fault) && unseen() && counted()
 }
 
 /// Warnings of faults of links of which the packets of the load alone can tell.
