@@ -7,6 +7,7 @@ mod common;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -71,6 +72,24 @@ fn sigkill_of_the_command_leaves_nothing_but_files_which_go_with_the_next_run() 
         let killed = runs(out.path()).difference(&before).next().unwrap().clone();
         assert!(killed.join("scratch").exists(), "nobody could remove it");
     }
+}
+
+/// Nobody can reach the host any more, whatever the database makes of that.
+#[test]
+fn a_host_whose_interface_is_taken_down_ends_the_trial_and_is_named() {
+    require_root();
+    let out = tempfile::tempdir().unwrap();
+    let mut running = start_on_etcd(out.path(), &[]);
+    running.wait_for("baseline  ");
+    let members = with_command_line(&descendants(running.child.id()), "--name=n1");
+    let member = members.first().unwrap_or_else(|| panic!("no member: {}", running.seen)).to_string();
+    let words = ["-t", &member, "-n", "ip", "link", "set", brownout_network::INTERFACE, "down"];
+    assert!(Command::new("nsenter").args(words).status().unwrap().success());
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(3), "{seen}");
+    let shown = brownout(&["show", only_run(out.path()).to_str().unwrap(), "--json"]);
+    let reasons = json(&shown)["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("the network interface of n1 failed"), "{reasons}");
 }
 
 /// A run that was to keep its data keeps it when it is killed, too.

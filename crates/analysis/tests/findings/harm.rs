@@ -90,13 +90,17 @@ fn every_quantity_of_links_is_looked_at_on_spared_pairs_and_on_hit_ones() {
             } else {
                 Made::new(Quantity::OneWayDelay, sends("n2"), 100e6, 20e6)
             };
-            let outside = vec![Made::new(quantity, vec![place.clone()], much, 0.0)];
-            let found = analysed(&Scenario { outside, ..Scenario::of(vec![fault]) });
-            let trial = &found.trials[0];
-            assert_eq!(exit_code(&found), 3, "{quantity} {place}");
-            let named = trial.invalid.iter().any(|why| why.contains(&place.to_string()));
-            assert!(named, "{quantity} {place}: {:?}", trial.invalid);
-            assert!(trial.harm.iter().all(|harm| harm.subject == place), "{quantity} {place}: {:?}", trial.harm);
+            // By the emulator's account as well as by the probes, and by these alone.
+            for unseen in [false, true] {
+                let what = format!("{quantity} {place}, unseen by the emulator: {unseen}");
+                let outside = vec![Made::new(quantity, vec![place.clone()], much, 0.0)];
+                let found = analysed(&Scenario { outside, unseen, ..Scenario::of(vec![fault.clone()]) });
+                let trial = &found.trials[0];
+                assert_eq!(exit_code(&found), 3, "{what}");
+                let named = trial.invalid.iter().any(|why| why.contains(&place.to_string()));
+                assert!(named, "{what}: {:?}", trial.invalid);
+                assert!(trial.harm.iter().all(|harm| harm.subject == place), "{what}: {:?}", trial.harm);
+            }
         }
     }
 }
