@@ -164,7 +164,7 @@ const TABLE: &[(&str, &str, &str, &[&str])] = &[
     ("load:", "network: { links: [{ from: n1, to: mars, delay: 1ms }] }\nload:", ":1:", &["unknown host 'mars'"]),
     ("load:", "network: { congestion-control-of: { n9: reno } }\nload:", ":1:", &["unknown host 'n9'"]),
     ("delay: 100ms", "delay: 1ns", ":7:", &["1ns is outside of what can be injected and proven"]),
-    ("delay: 100ms", "delay: 4s", ":7:", &["8s is too short to prove"]),
+    ("delay: 100ms", "delay: 5s", ":7:", &["8s is too short to prove"]),
     (
         "recovery: 5s }\nfaults:\n  - slow: { host: n2, delay: 100ms",
         "recovery: 3s }\nfaults:\n  - slow: { host: n2, delay: 1s",
