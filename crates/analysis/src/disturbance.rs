@@ -26,7 +26,8 @@ pub const OTHERS_SHARE: f64 = 0.05;
 pub const HINDERED_SHARE: f64 = 0.25;
 /// What nobody accounts for (`/proc` shows only the programs of one's own container) counts as others' from this share of the
 /// lab's processors on. Below it may be the kernel's, which is busy between programs, too: with the lab alone, and 400 operations in a
-/// second, 5 % of two processors. (Records of before 2026-11-28 counted the machine's time in ticks, which may be off by far more.)
+/// second, 3.5 % of two processors, and 6 % at most in any second. (Records of before 2026-11-28 counted the machine's time in
+/// ticks, which may be off by far more.)
 pub const UNSEEN_SHARE: f64 = 0.1;
 /// A program is named when it took this share of a processor, and the one that took most in any case.
 const NAMED_SHARE: f64 = 0.05;
