@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use brownout_record::Description;
 
-use crate::{TrialEvidence, TrialFindings, sums::PhaseSums};
+use crate::{TrialEvidence, TrialFindings, sums::PhaseSums, verdict::ObjectiveMiss};
 
 /// A phase in which an objective is missed, and met without some intervals.
 pub(crate) struct DoubtfulMiss {
@@ -41,16 +41,16 @@ pub(crate) fn doubtful_misses(
             (None, None) => continue,
         };
         let why = if by_others { "other work disturbed" } else { "the instrument was late or other work disturbed" };
-        let percent = |share: f64| format!("{:.2}%", share * 100.0);
+        let miss =
+            ObjectiveMiss { trial: trial.label(), phase: phase.name.clone(), share: missed, asked: objective.share };
+        let (missed, asked) = miss.percents();
         found.push(DoubtfulMiss {
             by_others,
             text: format!(
-                "the objective is missed in the {} ({} good of {} asked) only because of intervals in which {why}: without them \
-                 {} are good",
+                "the objective is missed in the {} ({missed} good of {asked} asked) only because of intervals in which {why}: \
+                 without them {:.2}% are good",
                 phase.name,
-                percent(missed),
-                percent(objective.share),
-                percent(met)
+                met * 100.0
             ),
         });
     }
