@@ -1,4 +1,5 @@
-//! A wrong clock loses acknowledged writes where the coordinators' clocks say which write is the last one, and nowhere else.
+//! A wrong clock loses acknowledged writes where the coordinators' clocks say which write is the last one, and nowhere else: as
+//! many as arithmetic says. That it loses some, among all other faults, is told by the run of faults.rs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 

@@ -6,18 +6,19 @@ mod common;
 
 use std::{fs, path::Path, process::Output};
 
-use common::{both, brownout, in_private_mounts, is_spoiled, json, only_run, require_root};
+use common::{both, brownout, in_private_mounts, is_spoiled, json, not_judged, only_run, require_root};
 
 /// No account has it; a user is a number to the kernel.
 const USER: u32 = 61_847;
 
-/// One slow member of three. Cassandra in a user namespace is tested by hand.
+/// One member, slow for as long as the proof takes: without real-time scheduling, three of them on two processors make the
+/// instrument late. Cassandra in a user namespace is tested by hand (byhand_rootless.rs).
 const FILE: &str = "\
-cluster: { etcd: '3', nodes: 3 }
+cluster: { etcd: '3', nodes: 1 }
 load: { mix: { put: 1, range: 1 }, population: 500, rate: 100/s }
-phases: { warm-up: 16s, baseline: 5s, fault: 8s, recovery: 5s }
+phases: { warm-up: 16s, baseline: 5s, fault: 6s, recovery: 5s }
 faults:
-  - slow: { host: n2, delay: 100ms }
+  - slow: { host: n1, delay: 100ms }
 objective: { p95: 2s }
 trials: 1
 attempts: 1
@@ -50,7 +51,6 @@ fn run(home: &Path) -> Output {
 }
 
 #[test]
-#[ignore = "a lab by hand in a user namespace is tested without it, and what a run is, by root: make test-long"]
 fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
     require_root();
     let machine = common::Machine::now();
@@ -62,6 +62,7 @@ fn an_ordinary_user_runs_the_experiment_in_a_user_namespace() {
     // Without real-time scheduling a busy machine makes the instrument late sooner; the run has to say so then.
     if is_spoiled(&findings) {
         assert_eq!(output.status.code(), Some(3), "{}", both(&output));
+        not_judged("the machine spoiled the run of an ordinary user");
     } else {
         assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven", "{}", findings["verdict"]);
         let missed = findings["verdict"]["objective_misses"].as_array().unwrap();
