@@ -98,8 +98,12 @@ fn sigkill_of_keeper_or_first_process_leaves_nothing_and_no_lab() {
     let place = Place::new();
     let first = |place: &Place| place.first_process("lab");
     let keeper = |place: &Place| place.keeper("lab").unwrap();
-    for (what, victim) in [("first process", &first as &dyn Fn(&Place) -> u32), ("keeper", &keeper)] {
-        place.up("lab", &["--etcd", "--nodes", "1"]);
+    // An overlay is carried by the first process, or by processes of its own.
+    for (what, overlay, victim) in
+        [("first process", "openvpn", &first as &dyn Fn(&Place) -> u32), ("keeper", "wireguard+vxlan", &keeper)]
+    {
+        let set = format!("network.overlay={overlay}");
+        place.up("lab", &["--etcd", "--nodes", "1", "--set", &set]);
         place.good(&["slow", "n1", "20ms"]);
         place.good(&["pause", "n1"]);
         let traces = Traces::of(&place, "lab");
