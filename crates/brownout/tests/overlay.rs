@@ -87,12 +87,15 @@ fn every_overlay_is_proven_on_both_layers() {
     }
 }
 
+/// The second site, whose answer a quorum of three takes, is this far away, one way, less the jitter of 1 %.
+const FAR_NS: f64 = 33.6e6;
+
 #[test]
 #[ignore = "three sites with TLS between nodes and to clients, on WireGuard under loss: make test-long"]
-fn three_sites_with_tls_on_wireguard_under_loss_are_proven_on_both_layers() {
+fn three_sites_with_tls_on_wireguard_under_loss_are_valid_proven_on_both_layers_and_named_in_the_report() {
     require_root();
     let file = experiment("three-sites-tls-wireguard.yaml");
-    let Some((_, output, findings)) = undisturbed(|out| {
+    let Some((directory, output, findings)) = undisturbed(|out| {
         let out = out.to_str().unwrap();
         brownout(&["run", file.to_str().unwrap(), "--json", "--out", out, "--set=trials=1"])
     }) else {
@@ -100,12 +103,57 @@ fn three_sites_with_tls_on_wireguard_under_loss_are_proven_on_both_layers() {
     };
     assert_eq!(findings["verdict"]["validity"], "valid", "{}", both(&output));
     let trials = findings["trials"].as_array().unwrap();
-    let faults: Vec<&Value> = trials.iter().flat_map(|trial| trial["faults"].as_array().unwrap()).collect();
-    assert!(faults.iter().any(|fault| fault["verdict"] == "proven"), "{faults:?}");
-    let rows = faults.iter().flat_map(|fault| fault["rows"].as_array().unwrap());
-    let above =
-        rows.filter(|row| row["subject"]["kind"] == "overlay" && row["hit"] == true && row["quantity"] == "loss");
-    assert!(above.count() >= 3, "{faults:?}");
+    let trial = trials.iter().find(|trial| trial["validity"] == "valid").unwrap();
+    // The sites are there, with their distances.
+    let phases = trial["phases"].as_array().unwrap();
+    let baseline = phases.iter().find(|phase| phase["name"] == "baseline").unwrap();
+    let p50 = baseline["response"]["p50"]["value_ns"].as_f64().unwrap();
+    assert!(p50 >= 2.0 * FAR_NS, "{p50} ns");
+    // TLS is there, too, by what the nodes have logged: below WireGuard no link shows a marker anyway.
+    let encryption = &trial["encryption"];
+    assert_eq!(encryption["verdict"], "proven", "{encryption}");
+    let links = encryption["links"].as_array().unwrap();
+    assert!(links.len() == 12 && links.iter().all(|link| link["encrypted"] == true), "{links:?}");
+    let logged = encryption["connections"].as_array().unwrap();
+    assert!(logged.iter().all(|connection| connection["encrypted"] == true), "{logged:?}");
+    for node in ["n1", "n2", "n3"] {
+        let is_to_clients = |connection: &&Value| connection["node"] == node && connection["with"] == "clients";
+        assert_eq!(logged.iter().filter(is_to_clients).count(), 1, "{node}: {logged:?}");
+    }
+    // The loss is what it was to be, below WireGuard and above it, and nowhere else.
+    let fault = &trial["faults"][0];
+    assert_eq!(fault["verdict"], "proven", "{fault}");
+    for layer in ["pair", "overlay"] {
+        let is_of_it = |row: &&Value| row["subject"]["kind"] == layer && row["quantity"] == "loss";
+        let rows: Vec<&Value> = fault["rows"].as_array().unwrap().iter().filter(is_of_it).collect();
+        assert_eq!(rows.len(), 12, "{layer}: {fault}");
+        for row in rows {
+            let is_hit = row["subject"]["from"] == "n2";
+            assert_eq!((row["hit"].as_bool(), row["verdict"].as_str()), (Some(is_hit), Some("proven")), "{row}");
+            let asked = if is_hit { 0.05 } else { 0.0 };
+            assert!((row["asked"].as_f64().unwrap() - asked).abs() < 1e-6, "{row}");
+        }
+    }
+    what_it_ran_on_is_named(&findings["cells"][0], &only_run(directory.path()));
+}
+
+/// Database, version, network, overlay and encryption of the only cell, in its findings and on the page.
+fn what_it_ran_on_is_named(cell: &Value, run: &Path) {
+    assert!(cell["database"].as_str().unwrap().starts_with("Cassandra 5.0."), "{cell}");
+    assert_eq!(cell["overlay"], "wireguard");
+    assert_eq!(cell["encryption"], serde_json::json!(["between all nodes", "to clients"]));
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains(cell["database"].as_str().unwrap()), "{} is not on the page", cell["database"]);
+    let network: Vec<&str> = cell["network"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    for line in ["us-east: n1 and the load", "eu-west: n2", "ap-northeast: n3"] {
+        assert!(network.contains(&line), "{line} is not in {network:?}");
+    }
+    assert!(network.iter().any(|line| line.starts_with("us-east ↔ eu-west: ")), "{network:?}");
+    let lines = network.iter().map(|line| format!("network: {line}"));
+    let others = ["overlay: wireguard", "encryption: between all nodes; to clients"].map(str::to_owned);
+    for line in lines.chain(others) {
+        assert!(page.contains(&line), "'{line}' is not on the page");
+    }
 }
 
 #[test]
