@@ -49,6 +49,24 @@ impl DatabaseKind {
             DatabaseKind::Etcd => true,
         }
     }
+
+    /// Why its nodes' clocks cannot be made wrong; none: they can, and are what the lab says.
+    pub fn fixed_clock(self) -> Option<&'static str> {
+        match self {
+            DatabaseKind::Cassandra => None,
+            DatabaseKind::Etcd => {
+                Some("it is a program of Go, which reads its clock past the C library, where clocks are shifted")
+            }
+        }
+    }
+
+    /// Whether its nodes take statements of CQL.
+    pub fn speaks_cql(self) -> bool {
+        match self {
+            DatabaseKind::Cassandra => true,
+            DatabaseKind::Etcd => false,
+        }
+    }
 }
 
 impl fmt::Display for DatabaseKind {

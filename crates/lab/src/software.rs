@@ -209,10 +209,15 @@ fn external(section: &ClusterSection, file: &Path) -> Result<ExternalFound, LabE
     }
     let access = AccessFound::find(section.access.as_ref(), names, file)?;
     let versions = External::new(kind, access.access())?.survey(&nodes, SURVEY_WITHIN)?.versions;
-    let asked = match (kind, &section.cassandra, &section.etcd) {
-        (DatabaseKind::Cassandra, Some(CassandraChoice::Version(version)), _) => Some(version),
-        (DatabaseKind::Etcd, _, Some(EtcdChoice::Version(version))) => Some(version),
-        _ => None,
+    let asked = match kind {
+        DatabaseKind::Cassandra => match &section.cassandra {
+            Some(CassandraChoice::Version(version)) => Some(version),
+            Some(CassandraChoice::Home(_)) | None => None,
+        },
+        DatabaseKind::Etcd => match &section.etcd {
+            Some(EtcdChoice::Version(version)) => Some(version),
+            Some(EtcdChoice::Binary(_)) | None => None,
+        },
     };
     if let Some(asked) = asked
         && let Some((node, found)) = versions.iter().find(|(_, found)| !is_of_line(found, asked))

@@ -11,7 +11,6 @@ use std::{
 };
 
 use brownout_base::Mesh;
-use brownout_cluster::DatabaseKind;
 use brownout_load::{Coordinator, query::query};
 
 use super::{
@@ -120,7 +119,7 @@ fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
 
 fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
     let kind = lab.control.kind();
-    if kind != DatabaseKind::Cassandra {
+    if !kind.speaks_cql() {
         let message =
             format!("the nodes run {kind}, which speaks no CQL; brownout exec n1 -- runs a program beside a node");
         return Err(Failure::wrong(message));

@@ -15,7 +15,6 @@ use std::{
 
 use brownout_base::{Change, clock::monotonic_ns};
 use brownout_clock::write_object;
-use brownout_cluster::DatabaseKind;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::{
@@ -145,8 +144,7 @@ fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Resu
     let s = if nodes.len() == 1 { "" } else { "s" };
     progress.step(&format!("{} hosts, starting {} node{s}", layout.hosts.iter().count(), nodes.len()));
     let disks = if request.no_disk.is_none() { nodes.clone() } else { Vec::new() };
-    // A program that reads its clock past the C library sees no other.
-    let clocks = if layout.kind() == DatabaseKind::Cassandra { nodes } else { Vec::new() };
+    let clocks = if layout.kind().fixed_clock().is_none() { nodes } else { Vec::new() };
     let needs = Needs { disks, clocks, ..Needs::default() };
     let mut testbed = Testbed::build(&spec, 1, seed, &needs)?;
     let ready = testbed

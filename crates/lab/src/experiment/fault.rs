@@ -342,7 +342,7 @@ pub enum DiskErrorChoice {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClockFault {
-    /// The node, or a list of nodes; of etcd also `leader` or `follower`. Required.
+    /// The node, or a list of nodes. Required.
     #[serde(alias = "hosts")]
     pub host: Names,
     /// Ahead (`5s`) or behind (`-5s`) of the true time, at once. Default: 0.

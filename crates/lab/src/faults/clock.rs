@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use brownout_base::Change;
 use brownout_clock::MAX_DRIFT_PPB;
-use brownout_cluster::DatabaseKind;
 use brownout_record::{Expectation, Quantity, Subject};
 use brownout_units::Delay;
 
@@ -45,9 +44,9 @@ pub struct Clock {
 
 impl Clock {
     pub(super) fn new(entry: &ClockFault, hosts: &Hosts) -> Result<Clock, Complaint> {
-        if hosts.database() == DatabaseKind::Etcd {
-            let message = "the clock of an etcd server cannot be made wrong: it is a program of Go, which reads its clock past the \
-                           C library, where clocks are shifted; leave this fault out";
+        let database = hosts.database();
+        if let Some(why) = database.fixed_clock() {
+            let message = format!("the clock of {database} cannot be made wrong: {why}; leave this fault out");
             return Err(Complaint::at("", message));
         }
         let (offset, drift) = (entry.offset.ns, entry.drift.ppb);
@@ -241,6 +240,14 @@ mod tests {
 
     fn fault(body: &str) -> Result<Clock, Complaint> {
         Clock::new(&serde_json::from_str(&format!(r#"{{"host":"n2",{body}}}"#)).unwrap(), &Hosts::new(3))
+    }
+
+    #[test]
+    fn a_clock_that_is_read_past_the_lab_is_refused() {
+        let hosts = Hosts::new(3).running(brownout_cluster::DatabaseKind::Etcd);
+        let entry: ClockFault = serde_json::from_str(r#"{"host":"n2","offset":"5s"}"#).unwrap();
+        let said = Clock::new(&entry, &hosts).unwrap_err().message;
+        assert!(said.contains("the clock of etcd") && said.contains("C library"), "{said}");
     }
 
     #[test]

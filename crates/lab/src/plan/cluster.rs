@@ -115,9 +115,16 @@ impl Check<'_> {
                 return self.complain(&format!("cluster.{key}.{node}"), format!("unknown node '{node}'; {names}"));
             }
         }
-        if section.kind() == DatabaseKind::Etcd || section.is_external() {
-            return Ok(());
+        match section.kind() {
+            _ if section.is_external() => Ok(()),
+            DatabaseKind::Cassandra => self.nodes_of_cassandra(hosts),
+            DatabaseKind::Etcd => Ok(()),
         }
+    }
+
+    /// Their versions together, the settings that each of them knows, and what they encrypt.
+    fn nodes_of_cassandra(&self, hosts: &Hosts) -> Result<(), FileError> {
+        let section = &self.experiment.cluster;
         let versions = self.versions(hosts)?;
         cassandra::check_mixed(&versions)
             .or_else(|error: ClusterError| self.complain("cluster.versions", error.to_string()))?;
@@ -156,11 +163,16 @@ impl Check<'_> {
 
     /// What to know of the versions before their results are trusted. `sets_clocks`: a fault makes a node's clock wrong.
     pub(super) fn version_warnings(&self, hosts: &Hosts, sets_clocks: bool) -> Result<Vec<String>, FileError> {
+        match self.experiment.cluster.kind() {
+            _ if self.experiment.cluster.is_external() => Ok(Vec::new()),
+            DatabaseKind::Cassandra => self.warnings_of_cassandra(hosts, sets_clocks),
+            DatabaseKind::Etcd => Ok(Vec::new()),
+        }
+    }
+
+    fn warnings_of_cassandra(&self, hosts: &Hosts, sets_clocks: bool) -> Result<Vec<String>, FileError> {
         let section = &self.experiment.cluster;
         let mut warnings = Vec::new();
-        if section.kind() == DatabaseKind::Etcd || section.is_external() {
-            return Ok(warnings);
-        }
         for choice in section.versions.values().cloned().chain([section.cassandra()]) {
             if let CassandraChoice::Version(version) = &choice
                 && let Ok(release) = cassandra::release(version)

@@ -151,8 +151,10 @@ impl Check<'_> {
 
     /// Whether the cluster is of Cassandra 3.11, all of whose nodes are then.
     fn has_old_schema(&self) -> Result<bool, FileError> {
-        let section = &self.experiment.cluster;
-        Ok(section.kind() == DatabaseKind::Cassandra && self.cassandra()?.starts_with("3.11"))
+        match self.experiment.cluster.kind() {
+            DatabaseKind::Cassandra => Ok(self.cassandra()?.starts_with("3.11")),
+            DatabaseKind::Etcd => Ok(false),
+        }
     }
 }
 
