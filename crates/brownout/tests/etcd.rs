@@ -9,7 +9,8 @@ use std::{collections::BTreeSet, fs};
 
 use brownout_record::{Run, TrialState};
 use common::{
-    both, brownout, byhand::Place, delay_row, experiment, json, only_run, require_root, senders, text, undisturbed,
+    both, brownout, byhand::Place, delay_row, experiment, json, leader_at, only_run, require_root, senders, text,
+    undisturbed,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -131,8 +132,8 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
         let row = delay_row(fault, layer, from, to);
         assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
     }
-    let leaders = trial["database"]["leaders"].as_array().unwrap();
-    assert!(leaders.iter().any(|led| led["node"] == leader), "{leader}: {leaders:?}");
+    let told = leader_at(trial, &fault["injected"]);
+    assert_eq!(told.as_str(), Some(leader), "{}", trial["database"]["leaders"]);
 }
 
 #[test]

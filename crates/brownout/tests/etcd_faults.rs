@@ -7,7 +7,7 @@ mod common;
 
 use std::{path::Path, process::Output};
 
-use common::{SHORT, both, brownout, experiment, require_root, undisturbed};
+use common::{SHORT, both, brownout, experiment, leader_at, require_root, undisturbed};
 use serde_json::Value;
 
 /// Every kind that a file can name, save `chaos`, which is several of the others, and `clock`, which etcd is refused.
@@ -59,6 +59,28 @@ fn assert_all_are(expected: &str, findings: &Value) {
     assert!(other.is_empty(), "not {expected}: {}", other.join("; "));
 }
 
+/// Faults of every-fault-etcd.yaml that follow a role.
+const OF_ROLES: usize = 8;
+
+/// Each fault of a role has struck whoever had it when it came: that is who the members themselves say led, or another one.
+fn assert_roles_are_as_members_say(trial: &Value) {
+    let mut of_roles = 0;
+    for fault in trial["faults"].as_array().unwrap() {
+        let text = fault["text"].as_str().unwrap();
+        let of_leader = text.contains("the leader (");
+        if !of_leader && !text.contains("a follower (") {
+            continue;
+        }
+        for period in fault["periods"].as_array().unwrap() {
+            let struck = &fault["severities"][period["severity"].as_u64().unwrap() as usize];
+            let leader = leader_at(trial, &period["injected"]);
+            assert_eq!(struck == leader, of_leader, "{text} when {leader} led: {}", trial["database"]["leaders"]);
+        }
+        of_roles += 1;
+    }
+    assert_eq!(of_roles, OF_ROLES);
+}
+
 #[test]
 #[ignore = "repeats for roles what slow_replica.rs shows of hosts: make test-long"]
 fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hit() {
@@ -72,6 +94,8 @@ fn a_fault_of_a_role_that_is_not_injected_is_refuted_and_names_whom_it_was_to_hi
     let senders = common::senders(fault);
     let [follower] = senders[..] else { panic!("one host was to send late: {senders:?}") };
     assert!(fault["text"].as_str().unwrap().contains(&format!("a follower ({follower})")), "{fault}");
+    let leader = leader_at(&findings["trials"][0], &fault["injected"]);
+    assert!(leader.is_string() && leader != follower, "{follower} was to follow {leader}");
 }
 
 #[test]
@@ -80,6 +104,7 @@ fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
     require_root();
     let Some((_, output, findings)) = undisturbed(|out| run(out, &["--set=attempts=1"])) else { return };
     assert_all_are("proven", &findings);
+    assert_roles_are_as_members_say(&findings["trials"][0]);
     for fault in findings["trials"][0]["faults"].as_array().unwrap() {
         let rows = fault["rows"].as_array().unwrap();
         for hit in [true, false] {
@@ -95,6 +120,7 @@ fn every_kind_of_fault_is_refuted_when_it_was_not_injected() {
     require_root();
     let Some((_, output, findings)) = undisturbed(|out| run(out, &["--set=attempts=1", "--sabotage"])) else { return };
     assert_all_are("refuted", &findings);
+    assert_roles_are_as_members_say(&findings["trials"][0]);
     assert_eq!(output.status.code(), Some(3), "{}", both(&output));
 }
 

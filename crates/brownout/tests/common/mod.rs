@@ -393,6 +393,16 @@ pub fn senders(fault: &Value) -> Vec<&str> {
     senders
 }
 
+/// Who led when something began, by what the members of a trial's cluster say; before they said it, who was told of first. A
+/// leader that is stopped hands over before it has ended: what counts is the beginning of the stamp's error.
+pub fn leader_at<'a>(trial: &'a Value, stamp: &Value) -> &'a Value {
+    let ns = |key: &str| stamp[key].as_u64().unwrap_or_else(|| panic!("no {key} in {stamp}"));
+    let begun_ns = ns("at_ns").saturating_sub(ns("error_ns"));
+    let leaders = trial["database"]["leaders"].as_array().unwrap();
+    let before = leaders.iter().rfind(|led| led["at_ns"].as_u64().unwrap() <= begun_ns);
+    &before.or(leaders.first()).unwrap_or_else(|| panic!("nobody says who leads"))["node"]
+}
+
 /// What the rows of a fault say of the delay on the way from one host to another, below (`pair`) or above (`overlay`).
 pub fn delay_row<'a>(fault: &'a Value, layer: &str, from: &str, to: &str) -> &'a Value {
     let is = |row: &&Value| {
