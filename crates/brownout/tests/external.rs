@@ -123,7 +123,12 @@ fn a_cassandra_that_runs_already_is_measured_and_left_as_it_was_after_ctrl_c_too
     let (code, seen) = running.finish();
     assert_eq!(code, Some(130), "{seen}");
     assert!(seen.contains("the keyspace brownout dropped; nothing else of the cluster was changed"), "{seen}");
-    assert_eq!(keyspaces(&node), before);
+    let is_as_it_was = || {
+        assert_eq!(keyspaces(&node), before);
+        assert_eq!(texts(&node, "SELECT name FROM theirs.rows"), ["precious"]);
+        assert_eq!(Machine::now(), machine);
+    };
+    is_as_it_was();
 
     let Some((out, output, findings)) = undisturbed(|out| run(&file, out, &[])) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
@@ -132,9 +137,7 @@ fn a_cassandra_that_runs_already_is_measured_and_left_as_it_was_after_ctrl_c_too
     let told = &findings["trials"][0]["database"]["phases"][0]["by_node"][0];
     assert!(told["readings"].as_u64().unwrap() > 0, "its virtual tables were looked at: {told}");
     no_lab_is_made_up(out.path());
-    assert_eq!(keyspaces(&node), before);
-    assert_eq!(texts(&node, "SELECT name FROM theirs.rows"), ["precious"]);
-    assert_eq!(Machine::now(), machine);
+    is_as_it_was();
 }
 
 #[test]
@@ -159,8 +162,8 @@ fn a_plan_for_an_external_cluster_is_checked_without_it_and_a_run_says_who_does_
 }
 
 #[test]
-#[ignore = "make test-long: what a killed run leaves is refused, two trials on one cluster, and a node that ends"]
-fn what_a_killed_run_left_is_refused_and_a_node_that_ends_makes_a_trial_invalid() {
+#[ignore = "make test-long: what a killed run leaves is refused, two trials on one cluster, Ctrl-C in a phase, a node that ends"]
+fn what_a_killed_run_left_is_refused_ctrl_c_drops_what_is_measured_and_a_node_that_ends_makes_a_trial_invalid() {
     require_root();
     let node = Cassandra::start("5.0", Ipv4Addr::new(127, 0, 0, 62));
     let directory = tempfile::tempdir().unwrap();
@@ -183,6 +186,16 @@ fn what_a_killed_run_left_is_refused_and_a_node_that_ends_makes_a_trial_invalid(
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     assert_eq!(findings["cells"][0]["valid_trials"].as_array().unwrap().len(), 2, "{}", findings["verdict"]);
     assert!(!keyspaces(&node).contains(&"brownout".to_owned()));
+
+    let before = keyspaces(&node);
+    let out = tempfile::tempdir().unwrap();
+    let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.path().to_str().unwrap()]);
+    running.wait_for("  baseline  ");
+    assert!(keyspaces(&node).contains(&"brownout".to_owned()));
+    running.signal(libc::SIGINT);
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(130), "{seen}");
+    assert_eq!(keyspaces(&node), before, "{seen}");
 
     let out = tempfile::tempdir().unwrap();
     let mut running = Running::start(&[file.to_str().unwrap(), "--out", out.path().to_str().unwrap()]);
