@@ -60,6 +60,24 @@ impl DatabaseKind {
         }
     }
 
+    /// What a load makes under these names, in words: "the keyspace brownout", "the keys below brownout/".
+    pub fn made(self, names: &[String]) -> String {
+        let all = names.join(" and ");
+        match self {
+            DatabaseKind::Cassandra if names.len() > 1 => format!("the keyspaces {all}"),
+            DatabaseKind::Cassandra => format!("the keyspace {all}"),
+            DatabaseKind::Etcd => format!("the keys below {all}"),
+        }
+    }
+
+    /// How a person gets rid of it.
+    pub fn remedy(self, name: &str) -> String {
+        match self {
+            DatabaseKind::Cassandra => format!("DROP KEYSPACE \"{name}\" in cqlsh"),
+            DatabaseKind::Etcd => format!("etcdctl del --prefix {name}"),
+        }
+    }
+
     /// Whether its nodes take statements of CQL.
     pub fn speaks_cql(self) -> bool {
         match self {

@@ -65,7 +65,7 @@ impl OwnData {
         let (kind, cleared) = (self.external.kind(), self.clear());
         let claimed = std::mem::take(&mut self.claimed);
         (!claimed.is_empty()).then(|| match cleared {
-            Ok(()) => format!("{} dropped; nothing else of the cluster was changed", what(kind, &claimed)),
+            Ok(()) => format!("{} dropped; nothing else of the cluster was changed", kind.made(&claimed)),
             Err(error) => format!("WARNING: {error}"),
         })
     }
@@ -92,7 +92,7 @@ impl OwnData {
         format!(
             "the cluster runs already, and is not ours: the load makes {}, which is dropped at the end, and nothing \
              else is changed{snapshots}",
-            what(kind, &[name.to_owned()])
+            kind.made(&[name.to_owned()])
         )
     }
 }
@@ -118,40 +118,23 @@ fn names(work: &Work) -> Vec<String> {
     }
 }
 
-/// "the keyspace brownout", "the keys below brownout/".
-fn what(kind: DatabaseKind, names: &[String]) -> String {
-    let all = names.join(" and ");
-    match kind {
-        DatabaseKind::Cassandra if names.len() > 1 => format!("the keyspaces {all}"),
-        DatabaseKind::Cassandra => format!("the keyspace {all}"),
-        DatabaseKind::Etcd => format!("the keys below {all}"),
-    }
-}
-
-/// How a person gets rid of it.
-fn remedy(kind: DatabaseKind, name: &str) -> String {
-    match kind {
-        DatabaseKind::Cassandra => format!("DROP KEYSPACE \"{name}\" in cqlsh"),
-        DatabaseKind::Etcd => format!("etcdctl del --prefix {name}"),
-    }
-}
-
 fn taken(kind: DatabaseKind, name: &str) -> String {
-    let other = match kind {
-        DatabaseKind::Cassandra => "; else give the load a keyspace of its own, by a profile (load.profile)",
-        DatabaseKind::Etcd => "",
+    // Profiles are of CQL.
+    let other = match kind.speaks_cql() {
+        true => "; else give the load a keyspace of its own, by a profile (load.profile)",
+        false => "",
     };
     format!(
         "the cluster has {} already, and this run would make and drop that; where a run that was killed has left it: \
          {}{other}",
-        what(kind, &[name.to_owned()]),
-        remedy(kind, name)
+        kind.made(&[name.to_owned()]),
+        kind.remedy(name)
     )
 }
 
 fn left(kind: DatabaseKind, name: &str, why: &str) -> String {
-    let what = what(kind, &[name.to_owned()]);
-    format!("{what} could not be dropped from the cluster ({why}); drop it yourself: {}", remedy(kind, name))
+    let what = kind.made(&[name.to_owned()]);
+    format!("{what} could not be dropped from the cluster ({why}); drop it yourself: {}", kind.remedy(name))
 }
 
 #[cfg(test)]
@@ -207,7 +190,7 @@ mod tests {
         has(&text, ["the keys below brownout/ could not", "del --prefix brownout/"]);
         assert!(text.contains("no leader"));
         let names = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(what(DatabaseKind::Cassandra, &names), "the keyspaces a and b");
+        assert_eq!(DatabaseKind::Cassandra.made(&names), "the keyspaces a and b");
     }
 
     #[test]
