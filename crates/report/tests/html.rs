@@ -399,6 +399,7 @@ fn database_network_overlay_and_encryption_of_every_cell_are_named() {
     let mut found = findings(&run).unwrap();
     let last = found.cells.last_mut().unwrap();
     last.database = "etcd 3.6.16".to_owned();
+    last.network = vec!["east ↔ west: delay 40ms".to_owned()];
     last.overlay = "wireguard".to_owned();
     last.encryption = vec!["between all nodes".to_owned(), "to clients".to_owned()];
     let wide = Style { color: false, width: 1_000 };
@@ -407,6 +408,7 @@ fn database_network_overlay_and_encryption_of_every_cell_are_named() {
             "Cassandra 5.0.6 on n1",
             "one LAN without limits",
             "etcd 3.6.16 on n1",
+            "east ↔ west: delay 40ms",
             "wireguard",
             "between all nodes; to clients",
         ] {
