@@ -156,6 +156,8 @@ pub struct Synthetic {
     pub overlay: &'static str,
     /// Through the overlay nothing is late, whatever happens below.
     pub only_below: bool,
+    /// Through it what was late stays late, though it is healed below.
+    pub stays_above: bool,
     /// Share of what is sent through it that it loses in the fault phase, of itself.
     pub lost_above: f64,
 }
@@ -231,6 +233,7 @@ impl Default for Synthetic {
             lost: 0.0,
             overlay: "",
             only_below: false,
+            stays_above: false,
             lost_above: 0.0,
         }
     }

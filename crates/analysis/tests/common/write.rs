@@ -454,8 +454,9 @@ impl Synthetic {
     fn late_above(&self, from: &str, to: &str, into: u64, since: u64) -> u64 {
         let slow = self.routes().of(from, to).iter().filter(|(from, _)| from == "n2").count() as u64;
         match self.slow_now(into) {
-            true if self.stays_slow => slow * self.shown,
+            true if self.stays_slow || self.stays_above => slow * self.shown,
             true => (slow * self.shown).min(self.heals() - into - since),
+            false if self.stays_above && into >= self.heals() => slow * self.shown,
             false => 0,
         }
     }

@@ -134,10 +134,14 @@ fn a_spared_pair_that_is_slow_too_refutes_and_is_named() {
 }
 
 #[test]
-fn a_fault_that_does_not_heal_is_refuted() {
+fn a_fault_that_does_not_heal_is_refuted_whether_below_an_overlay_or_only_above_it() {
     let (verdict, why) = verdict_of(&Synthetic { stays_slow: true, ..Synthetic::default() });
     assert_eq!(verdict, Proof::Refuted);
     assert!(why.contains("probes show a change of 100ms although the fault was healed where 0.00ns"), "{why}");
+    let above = Synthetic { overlay: "wireguard", stays_above: true, ..Synthetic::default() };
+    let (verdict, why) = verdict_of(&above);
+    assert_eq!(verdict, Proof::Refuted);
+    assert!(why.contains("(overlay): probes show") && why.contains("although the fault was healed"), "{why}");
 }
 
 #[test]
