@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     AnalysisError, CellEffect, DetectorSummary, Loss, MARGIN, OperationEffect, PhaseFindings, RecoveryOverTrials,
-    TrialFindings, Validity, detectors, explained,
+    TrialFindings, Validity, detector_summary, losses,
     membership::{is_compared, is_own},
     operations,
     phases::spread,
@@ -209,8 +209,8 @@ fn cell(design: &DesignFindings, row: &CellRow, trials: &[TrialFindings], sums: 
         compared_with: numbers(compared.collect()),
         operations: operations::effects(&phases, &shown),
         recovery: recovery::over_trials(&valid),
-        losses: explained::over_trials(&valid),
-        detectors: detectors::summaries(trials.iter().filter(|one| is_own(row, one) || is_compared(row, one))),
+        losses: losses::over_trials(&valid),
+        detectors: detector_summary::summaries(trials.iter().filter(|one| is_own(row, one) || is_compared(row, one))),
         valid_trials: numbers(valid),
         phases,
         effect: CellEffect::default(),

@@ -134,11 +134,7 @@ impl<'a> SubjectEvidence<'a> {
         windows: &Windows,
         judgement: &mut Judgement,
     ) -> Result<(), AnalysisError> {
-        let judged = judgement.stretches.iter().filter(|stretch| stretch.judged);
-        let shortest = judged.map(|stretch| stretch.length_ns).min().unwrap_or(u64::MAX);
-        // A tenth less is as long: no two changes take the same time.
-        let mut long = judgement.stretches.iter().filter(|stretch| stretch.length_ns / 9 >= shortest / 10);
-        let unseen = long.find_map(|stretch| stretch.unseen.clone());
+        let unseen = judgement.unseen().find_map(|stretch| stretch.unseen.clone());
         let alone = judgement.stretches.iter().all(|stretch| stretch.judged);
         if let Some(why) = unseen {
             judgement.fail(Proof::Unproven, row, why);

@@ -189,6 +189,15 @@ pub(crate) fn too_few(source: Source<'_>, quantity: Quantity, windows: [(&str, u
 }
 
 impl Judgement {
+    /// Stretches that nobody saw anything of, though they are as long as one that was judged by itself.
+    pub(crate) fn unseen(&self) -> impl Iterator<Item = &Stretch> {
+        let judged = self.stretches.iter().filter(|stretch| stretch.judged);
+        let shortest = judged.map(|stretch| stretch.length_ns).min().unwrap_or(u64::MAX);
+        // A tenth less is as long: no two changes take the same time.
+        let long = move |stretch: &&Stretch| stretch.length_ns / 9 >= shortest / 10;
+        self.stretches.iter().filter(long).filter(|stretch| stretch.unseen.is_some())
+    }
+
     pub(crate) fn fail(&mut self, verdict: Proof, row: &Row<'_>, why: String) {
         self.verdict = Some(verdict);
         self.why = Some(format!("{}: {why}", row.asked.subject));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use brownout_record::Description;
 
-use crate::{TrialEvidence, TrialFindings, sums::PhaseSums, verdict::ObjectiveMiss};
+use crate::{ObjectiveMiss, TrialEvidence, TrialFindings, sums::PhaseSums};
 
 /// A phase in which an objective is missed, and met without some intervals.
 pub(crate) struct DoubtfulMiss {

@@ -65,29 +65,57 @@ pub struct ProofRow {
 pub struct PeriodFindings {
     /// From 1.
     pub period: u32,
-    /// `proven`, if it was long enough to be judged by itself, and nothing contradicts in any place that is hit; `refuted`, if
-    /// something does; `unproven`, if it was too short, or showed too little to tell the fault from none, and was judged with the others alone.
+    /// `proven`, if it was judged by itself in every place that is hit, and nothing contradicts; `refuted`, if something does;
+    /// `unproven`, if in some place it was too short, or showed too little to tell the fault from none, and was judged with the
+    /// others alone.
     pub verdict: Proof,
     /// What contradicts, by place.
     pub reasons: Vec<String>,
 }
 
-impl PeriodFindings {
-    fn add(&mut self, subject: &Subject, stretch: &Stretch) {
-        match &stretch.why {
-            Some(why) => {
-                self.verdict = Proof::Refuted;
-                self.reasons.push(format!("{subject}: {why}"));
-            }
-            None if stretch.judged && self.verdict == Proof::Unproven => self.verdict = Proof::Proven,
-            None => {}
-        }
+/// What one period has shown so far, place by place.
+#[derive(Default)]
+struct Shown {
+    /// In some place that is hit it was judged by itself …
+    judged: bool,
+    /// … and in some it was not.
+    unjudged: bool,
+    /// What contradicts, by place.
+    reasons: Vec<String>,
+}
+
+impl Shown {
+    fn findings(self, period: u32) -> PeriodFindings {
+        let verdict = match (self.reasons.is_empty(), self.judged && !self.unjudged) {
+            (false, _) => Proof::Refuted,
+            (true, true) => Proof::Proven,
+            (true, false) => Proof::Unproven,
+        };
+        PeriodFindings { period, verdict, reasons: self.reasons }
     }
 }
 
-fn periods_of(fault: &FaultRecord) -> Vec<PeriodFindings> {
-    let of = |period| PeriodFindings { period, verdict: Proof::Unproven, reasons: Vec::new() };
-    (1..=fault.periods.len() as u32).map(of).collect()
+/// Adds what the periods of one severity have shown in a place that is hit.
+fn add(shown: &mut [Shown], fault: &FaultRecord, severity: usize, subject: &Subject, judgement: &Judgement) {
+    let of = |stretch: &Stretch| {
+        let begun = |period: &Period| period.injected.is_some_and(|stamp| stamp.at_ns <= stretch.from_ns);
+        fault.periods.iter().rposition(begun)
+    };
+    let mut judged = vec![false; shown.len()];
+    for stretch in &judgement.stretches {
+        let Some(at) = of(stretch) else { continue };
+        judged[at] |= stretch.judged;
+        shown[at].reasons.extend(stretch.why.as_ref().map(|why| format!("{subject}: {why}")));
+    }
+    for at in judgement.unseen().filter_map(of) {
+        judged[at] = false;
+    }
+    for ((shown, period), judged) in shown.iter_mut().zip(&fault.periods).zip(judged) {
+        if period.severity as usize == severity {
+            shown.judged |= judged;
+            shown.unjudged |= !judged;
+        }
+    }
 }
 
 /// One fault of one trial.
@@ -135,7 +163,8 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
         .collect();
     let touching = touching(faults);
     let mut rows: Vec<Vec<ProofRow>> = faults.iter().map(|_| Vec::new()).collect();
-    let mut periods: Vec<Vec<PeriodFindings>> = faults.iter().map(periods_of).collect();
+    let mut shown: Vec<Vec<Shown>> =
+        faults.iter().map(|fault| fault.periods.iter().map(|_| Shown::default()).collect()).collect();
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
@@ -162,19 +191,13 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             let windows = timeline.windows(which, fault);
             let judgement =
                 place.judge(&Row { fault, asked, least, disturbing, strained: None }, &windows[severity])?;
-            for stretch in &judgement.stretches {
-                let of = faults[fault]
-                    .periods
-                    .iter()
-                    .rposition(|period| period.injected.is_some_and(|stamp| stamp.at_ns <= stretch.from_ns));
-                if let Some(found) = of.and_then(|at| periods[fault].get_mut(at)) {
-                    found.add(subject, stretch);
-                }
+            if asked.hit && asked.asked != 0.0 {
+                add(&mut shown[fault], &faults[fault], severity, subject, &judgement);
             }
             rows[fault].push(row(faults, (fault, severity), asked, judgement));
         }
     }
-    let found = faults.iter().zip(rows).zip(periods).map(|((fault, mut rows), outcomes)| {
+    let found = faults.iter().zip(rows).zip(shown).map(|((fault, mut rows), shown)| {
         rows.sort_by(|one, other| {
             (!one.hit, one.severity, &one.subject).cmp(&(!other.hit, other.severity, &other.subject))
         });
@@ -188,7 +211,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             healed: fault.healed(),
             severities: fault.severities.iter().map(|severity| severity.text.clone()).collect(),
             periods: fault.periods.clone(),
-            outcomes,
+            outcomes: (1..).zip(shown).map(|(period, shown)| shown.findings(period)).collect(),
             unsettled_ns: fault.unsettled_ns,
             verdict,
             reasons,

@@ -6,70 +6,14 @@ use brownout_record::{Description, Event, TrialState};
 use serde::Serialize;
 
 use crate::{
-    CellFindings, DesignFindings, EncryptionFindings, Instrument, Proof, Punctuality, SearchFindings, Taker,
-    TrialEvidence, TrialFindings, Validity,
+    CellFindings, DesignFindings, EncryptionFindings, Instrument, ObjectiveMiss, Outcome, Proof, Punctuality,
+    SearchFindings, Taker, TrialEvidence, TrialFindings, Validity,
     evidence::phase,
     explained, harm,
     missed::{DoubtfulMiss, doubtful_misses},
     possible,
     words::{bound, confidence, percent, relative_range, share},
 };
-
-/// What follows for a figure with the faults beside the same without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It got worse.
-    Worse,
-    /// It got better.
-    Better,
-    /// If there is a difference, it is smaller than the margin.
-    NoDifference,
-    /// Something has changed; these trials do not tell by how much.
-    Changed,
-    /// These trials cannot show it.
-    Inconclusive,
-    /// Not asked of this run; `reason` says why.
-    NotJudged,
-}
-
-impl Outcome {
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Worse => "worse",
-            Outcome::Better => "better",
-            Outcome::NoDifference => "no difference",
-            Outcome::Changed => "changed",
-            Outcome::Inconclusive => "inconclusive",
-            Outcome::NotJudged => "not judged",
-        }
-    }
-}
-
-/// The objective was missed in a phase in which it must hold.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ObjectiveMiss {
-    /// The trial; see [`TrialFindings::label`].
-    pub trial: String,
-    /// The phase.
-    pub phase: String,
-    /// Good ÷ due.
-    pub share: f64,
-    /// What it should have been.
-    pub asked: f64,
-}
-
-impl ObjectiveMiss {
-    /// Both shares in per cent, with as many digits as tell them apart: what was missed never reads as what was asked.
-    pub fn percents(&self) -> (String, String) {
-        let shown = |digits: usize| {
-            let percent = |share: f64| format!("{:.digits$}%", share * 100.0);
-            (percent(self.share), percent(self.asked))
-        };
-        (2..=12).map(shown).find(|(share, asked)| share != asked).unwrap_or_else(|| shown(12))
-    }
-}
 
 /// The verdict of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -163,6 +163,17 @@ fn a_lab_of_etcd_by_hand_is_up_and_says_what_it_does_not_have() {
     place.good(&["unpause", "--name", "kv", "n2"]);
     place.good(&["kill", "--name", "kv", "n3"]);
     place.good(&["start", "--name", "kv", "n3"]);
+    // Whatever it was before: it runs again, and nothing is left in force.
+    for before in [None, Some("pause"), Some("kill"), Some("stop")] {
+        let struck = before.map(|verb| place.good(&[verb, "--name", "kv", "n2"]));
+        let said = place.good(&["restart", "--name", "kv", "n2"]);
+        assert!(said.starts_with("n2: UP (answers after "), "{struck:?}: {said}");
+    }
+    place.good(&["pause", "--name", "kv", "n2"]);
+    place.good(&["unpause", "--name", "kv", "n2"]);
+    let events = place.good(&["events", "--name", "kv", "--json"]);
+    assert_eq!(events.matches("\"kind\":\"restart\"").count(), 4, "{events}");
+    assert_eq!(events.matches("\"kind\":\"failed\"").count(), 0, "{events}");
     place.good(&["destroy", "kv"]);
     let said = place.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
     assert!(said.contains("leave cluster.external out"), "{said}");

@@ -11,6 +11,7 @@
 pub mod compress;
 pub mod distribution;
 pub mod java;
+mod permute;
 pub mod rows;
 pub mod seeds;
 pub mod sizes;

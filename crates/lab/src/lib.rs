@@ -40,6 +40,7 @@ mod run;
 mod run_directory;
 mod schedule;
 mod selftest;
+mod shares;
 mod silence;
 mod software;
 mod spec;

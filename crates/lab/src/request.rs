@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{labs::Labs, provided::Provided};
+use crate::{provided::Provided, shares::Labs};
 
 /// The hidden command that the lab's first process is started with.
 pub const INSIDE: &str = "inside-lab";

@@ -11,6 +11,7 @@
 #![allow(unexpected_cfgs, reason = "cargo-fuzz sets cfg(fuzzing), which cargo does not know")]
 
 mod account;
+mod arrivals;
 mod config;
 mod consistency;
 pub mod control;
@@ -18,6 +19,7 @@ mod driver;
 mod engine;
 mod error;
 mod etcd;
+mod etcd_call;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod limit;
@@ -40,13 +42,15 @@ pub use account::{
     Attempts, Balance, Bucket, ConnectionEvent, ErrorClass, LATE_START_NS, Live, OperationCounts, Outcome, Series,
     histogram, late_patience_ns,
 };
+pub use arrivals::Arrivals;
 pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, ThreadStart, stay};
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;
-pub use etcd::{Call, EtcdLoad, Reply};
+pub use etcd::EtcdLoad;
+pub use etcd_call::{Call, Reply};
 pub use hdrhistogram::Histogram;
-pub use pace::{Arrivals, Pace, PaceChange, Progress, Refusal};
+pub use pace::{Pace, PaceChange, Progress, Refusal};
 pub use retries::{ErrorClasses, Retries, RetryDelay};
 pub use ring::{TokenRange, TokenRing};
 pub use schedule::RateProfile;

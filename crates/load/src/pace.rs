@@ -2,16 +2,7 @@
 
 use brownout_units::Rate;
 
-use crate::{LoadError, RateProfile};
-
-/// How the starts of an open loop are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// As independent users would arrive: exponential gaps.
-    Poisson,
-}
+use crate::{Arrivals, LoadError, RateProfile};
 
 /// What makes the next operation start.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use thiserror::Error;
 
-use crate::overlay::Overlay;
+use crate::overlay_kind::Overlay;
 
 /// A network could not be built, changed or asked.
 #[derive(Debug, Error)]

@@ -45,6 +45,7 @@ mod impairment;
 mod marker;
 mod network;
 pub mod overlay;
+mod overlay_kind;
 mod subnet;
 mod sys;
 

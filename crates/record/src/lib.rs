@@ -26,6 +26,7 @@ mod reader;
 mod readers;
 mod recorder;
 mod rows;
+mod samples;
 mod times;
 
 pub use blob::{decode_histogram, encode_histogram};

@@ -12,11 +12,12 @@ use crate::{
     Arm, CellRow, CpuRow, Description, DesignDescription, EncodedTimes, Environment, Event, FaultRecord,
     HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, Quantity, RecordError, SessionRow,
     Subject, TrialRow, TrialState, WitnessRow,
-    blob::{decode_histogram, decode_samples},
+    blob::decode_histogram,
     design::Levels,
     document::{self, Document},
     format::{self, APPLICATION_ID, FORMAT},
     open::open,
+    samples::decode_samples,
 };
 
 /// A run, opened for reading, as it was at that moment: it may still be written by another process, which is never hindered;

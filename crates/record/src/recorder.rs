@@ -10,12 +10,13 @@ use rusqlite::{Connection, params};
 use crate::{
     CellRow, CpuRow, Description, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
     RecordError, SessionRow, Subject, TrialRow, WitnessRow,
-    blob::{encode_histogram, encode_samples},
+    blob::encode_histogram,
     design::Levels,
     document::{self, Document},
     format::{APPLICATION_ID, FORMAT},
     reader::Run,
     readers,
+    samples::encode_samples,
 };
 
 /// Sessions are at least this far apart on the run's axis.

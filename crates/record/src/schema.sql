@@ -89,7 +89,7 @@ CREATE TABLE link (
     release_error BLOB NOT NULL, held BLOB NOT NULL,
     PRIMARY KEY (trial, starts_ns, sender, receiver)
 ) WITHOUT ROWID;
--- Probes by the interval of their sending; samples: see blob.rs
+-- Probes by the interval of their sending; samples: see samples.rs
 CREATE TABLE probe (
     trial INTEGER NOT NULL, starts_ns INTEGER NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL,
     samples BLOB NOT NULL,

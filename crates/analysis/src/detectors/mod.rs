@@ -9,7 +9,6 @@ mod heartbeats;
 mod peers;
 mod row_column;
 mod score;
-mod summary;
 mod threshold;
 mod truth;
 mod watched;
@@ -21,7 +20,6 @@ use serde::Serialize;
 
 pub use heartbeats::{HEARTBEAT_EVERY_NS, HEARTBEAT_TIMEOUT_NS, Heartbeats};
 pub use score::{Accusation, Detection, DetectorFindings, score};
-pub use summary::{DetectorSummary, summaries};
 pub use truth::{GRACE_NS, Truth};
 pub use watched::{Ended, LEAST_BASELINE_NS, LEAST_LEARNT, Limit, Step, Stream, Times, Watched};
 

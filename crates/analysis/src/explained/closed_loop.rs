@@ -7,7 +7,7 @@ use super::{
     delayed::{Delayed, Extra, remainder},
     shifted::share_above,
 };
-use crate::{Latencies, TrialFindings, stats};
+use crate::Latencies;
 
 /// A loss, measured and predicted. Shares of the baseline; negative: more than in the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,30 +32,6 @@ impl Loss {
         let remainder = measured.map(|measured| remainder(measured, least, most));
         Loss { figure: figure.to_owned(), measured, least, most, by_latency, remainder }
     }
-}
-
-/// The losses of several trials, with what arithmetic says of each: means over those that have a prediction.
-pub(crate) fn over_trials(trials: &[&TrialFindings]) -> Vec<Loss> {
-    let predicted = trials.iter().filter_map(|trial| trial.explained.as_ref()?.prediction.as_ref());
-    let all: Vec<&Loss> = predicted.flat_map(|prediction| &prediction.losses).collect();
-    let mut figures: Vec<&str> = all.iter().map(|loss| loss.figure.as_str()).collect();
-    figures.sort_unstable();
-    figures.dedup();
-    let of = |figure: &str| {
-        let mean = |value: fn(&Loss) -> Option<f64>| {
-            let values = all.iter().filter(|loss| loss.figure == figure).filter_map(|loss| value(loss));
-            stats::mean(&values.collect::<Vec<_>>())
-        };
-        Some(Loss {
-            figure: figure.to_owned(),
-            measured: mean(|loss| loss.measured),
-            least: mean(|loss| Some(loss.least))?,
-            most: mean(|loss| Some(loss.most))?,
-            by_latency: mean(|loss| loss.by_latency),
-            remainder: mean(|loss| loss.remainder),
-        })
-    };
-    figures.into_iter().filter_map(of).collect()
 }
 
 /// The share of its throughput that a closed loop loses when a share k of its operations meets an extra delay D, with a mean response

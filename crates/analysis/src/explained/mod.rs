@@ -26,7 +26,6 @@ mod ways;
 use brownout_record::{Description, FaultRecord, Placement, Quantity};
 use serde::Serialize;
 
-pub(crate) use self::closed_loop::over_trials;
 pub use self::{closed_loop::Loss, delayed::Delayed, floor::Floor, shifted::Shifted, touched::Touched};
 use self::{
     closed_loop::goodput_loss,

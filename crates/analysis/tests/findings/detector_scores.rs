@@ -3,8 +3,8 @@
 use crate::scenario::{Made, Scenario};
 use crate::watched::{MS, SECOND, Series};
 use brownout_analysis::{
-    Findings, TrialFindings, Validity,
-    detectors::{Accusation, Accused, Alarm, DETECTORS, Detection, DetectorFindings, Truth, score, summaries},
+    Findings, TrialFindings, Validity, detector_summaries,
+    detectors::{Accusation, Accused, Alarm, DETECTORS, Detection, DetectorFindings, Truth, score},
     findings,
 };
 use brownout_record::{Quantity, Subject};
@@ -115,7 +115,7 @@ fn a_run_tells_who_would_have_noticed_a_slow_node() {
         // 15 s of the baseline were learnt from; of the recovery the first 10 s are within the grace.
         assert_eq!((own.false_alarms, own.quiet_ns), (0, 25 * SECOND), "{own:?}");
     }
-    let sums = summaries(found.trials.iter().chain(&found.trials));
+    let sums = detector_summaries(found.trials.iter().chain(&found.trials));
     let peers = sums.iter().find(|sum| sum.detector == "peer-relative").unwrap();
     assert_eq!((peers.faults, peers.right, peers.wrong, peers.nobody, peers.quiet_ns), (2, 2, 0, 0, 50 * SECOND));
     assert_eq!((peers.trials, peers.detected, peers.times_to_detect_ns.len()), (2, 2, 2));
@@ -124,13 +124,13 @@ fn a_run_tells_who_would_have_noticed_a_slow_node() {
     // No false alarm in 50 s leaves room for very many an hour.
     assert!((peers.false_alarms_per_hour_at_most.unwrap() - 2.9957 * 72.0).abs() < 0.1);
     // The cell has the same of its trials, in the JSON too.
-    assert_eq!(found.cells[0].detectors, summaries(found.trials.iter()));
+    assert_eq!(found.cells[0].detectors, detector_summaries(found.trials.iter()));
     let json = serde_json::to_value(&found.cells[0].detectors).unwrap();
     let peers = json.as_array().unwrap().iter().find(|one| one["detector"] == "peer-relative").unwrap();
     assert_eq!((&peers["detected"], &peers["faults"], &peers["trials"]), (&1.into(), &1.into(), &1.into()));
     assert!(peers["time_to_detect_ns"].as_u64().unwrap() >= 2 * SECOND && peers["false_alarms_per_hour"] == 0.0);
     let invalid = TrialFindings { validity: Validity::Invalid, ..trial.clone() };
-    assert_eq!(summaries([&invalid].into_iter()), []);
+    assert_eq!(detector_summaries([&invalid].into_iter()), []);
 }
 
 #[test]

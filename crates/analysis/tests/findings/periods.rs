@@ -150,6 +150,26 @@ fn a_long_period_of_which_nobody_saw_anything_is_unproven() {
     assert!(fault.reasons[0].contains("period 6 of 6 (95.0 s to 105.0 s)"), "{:?}", fault.reasons);
 }
 
+/// A slow node, seen on three ways; of one of them nobody saw anything in the third period.
+#[test]
+fn a_period_is_proven_only_if_it_was_judged_in_every_place_that_is_hit() {
+    let hits = ["n1", "n3", "load"].map(|to| Subject::pair("n2", to)).to_vec();
+    let made = Made::new(Quantity::OneWayDelay, hits, 50e6, 2e6).during(&flaps());
+    let seen = Scenario { seconds: [20, 36, 20], counted: false, ..Scenario::of(vec![made]) };
+    let alone = |fault: &FaultFindings| {
+        let proven = fault.outcomes.iter().filter(|one| one.verdict == Proof::Proven);
+        proven.map(|one| one.period).collect::<Vec<u32>>()
+    };
+    let honest = first_fault(&seen);
+    assert_eq!((honest.verdict, &honest.reasons[..]), (Proof::Proven, &[][..]));
+    assert_eq!(alone(&honest), [1, 2, 3, 4, 5, 6]);
+    let fault = first_fault(&Scenario { absent: vec![("probes n2 → n3".to_owned(), 12.0, 15.0)], ..seen });
+    assert_eq!(alone(&fault), [1, 2, 4, 5, 6], "{:?}", fault.outcomes);
+    assert_eq!((fault.outcomes[2].verdict, &fault.outcomes[2].reasons[..]), (Proof::Unproven, &[][..]));
+    assert_eq!(fault.verdict, Proof::Unproven);
+    assert!(fault.reasons[0].contains("n2 → n3: period 3 of 6 (32.0 s to 35.0 s)"), "{:?}", fault.reasons);
+}
+
 /// What is judged in pauses and after the healing by nothing else than the proof.
 fn of_no_harm() -> Vec<Made> {
     vec![

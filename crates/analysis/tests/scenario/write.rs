@@ -247,7 +247,7 @@ impl Scenario {
             let (from, to) = names(place);
             let mut samples: Vec<ProbeSample> =
                 (0..self.probes).map(|at| here.probe(place, starts_ns, at, noise)).collect();
-            samples.retain(|sample| !self.is_absent("probes", sample.sent_ns));
+            samples.retain(|sample| !self.is_absent("probes", place, sample.sent_ns));
             recorder.probe(1, &ProbeRow { starts_ns, from: from.clone(), to: to.clone(), samples })?;
             if !self.counted {
                 continue;
@@ -430,10 +430,11 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether a source sees nothing at a moment.
-    fn is_absent(&self, source: &str, at_ns: u64) -> bool {
+    /// Whether a source sees nothing of a place at a moment.
+    fn is_absent(&self, source: &str, place: &Subject, at_ns: u64) -> bool {
         let seconds = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
-        self.absent.iter().any(|(name, from, to)| name == source && (*from..*to).contains(&seconds))
+        let is_meant = |name: &str| name == source || name == format!("{source} {place}");
+        self.absent.iter().any(|(name, from, to)| (*from..*to).contains(&seconds) && is_meant(name))
     }
 
     fn witnesses(&self, recorder: &Recorder, noise: &mut Noise) -> Done {
@@ -444,7 +445,8 @@ impl Scenario {
                 for at in 0..self.end_ns() * self.looks / 10 / SECOND {
                     let at_ns = at * 10 * SECOND / self.looks;
                     for (source, value, error) in here.looked(&place, quantity, at_ns, at, noise) {
-                        if self.silent.iter().any(|silent| silent == source) || self.is_absent(source, at_ns) {
+                        let silent = self.silent.iter().any(|silent| silent == source);
+                        if silent || self.is_absent(source, &place, at_ns) {
                             continue;
                         }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };

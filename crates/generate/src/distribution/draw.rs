@@ -5,7 +5,10 @@ use super::latest::{Latest, Newest};
 use super::mixed::{Bounded, Offset};
 use super::quantized::Quantized;
 use super::zipf::Zipf;
-use crate::java::{Exponential, Normal, Random, Uniform, Weibull};
+use crate::{
+    java::{Exponential, Normal, Random, Uniform, Weibull},
+    permute::permute,
+};
 
 /// Draws whole numbers (or reals) of one distribution. Made by [`super::Spec::build`].
 ///
@@ -224,5 +227,5 @@ impl Distribution {
 
 /// Where the item of this rank lies among `items`: a permutation, so that each place belongs to one rank.
 fn scatter(rank: i64, items: i64) -> i64 {
-    crate::values::permute::permute(rank as u64, items as u64, SCATTER) as i64
+    permute(rank as u64, items as u64, SCATTER) as i64
 }

@@ -7,7 +7,7 @@
 use brownout_base::random::{below, derive, fraction};
 
 use super::{cells::Cells, roll::Rolls, settings::Order};
-use crate::values::{ColumnGenerator, permute::permute};
+use crate::{permute::permute, values::ColumnGenerator};
 
 /// What is hashed into a partition's or place's number for each use of it, so that no two uses agree.
 const SHUFFLE: u64 = scramble_const(1);

@@ -10,7 +10,6 @@
 mod compat;
 mod content;
 mod error;
-pub(crate) mod permute;
 mod sibling;
 mod v2;
 

@@ -8,10 +8,9 @@ use brownout_base::random::{below, derive};
 
 use super::{
     content::LETTERS,
-    permute::permute,
     v2::{DAYS, MILLISECONDS, NANOSECONDS, Node, Shape, Source},
 };
-use crate::types::CqlType;
+use crate::{permute::permute, types::CqlType};
 
 /// The number of places of types whose values are not to be counted: as good as endless.
 const MANY: u64 = 1 << 60;

@@ -161,6 +161,16 @@ impl Lab {
         Ok((id, together(healed.into_iter().chain([change]))))
     }
 
+    /// Stops a node as `stop` does, and returns when it has ended: who heals that starts it again.
+    pub(super) fn stop(&self, node: &str) -> Result<(), Failure> {
+        let values = Map::from_iter([("host".to_owned(), json!([node]))]);
+        let fault = self.fault("stop", &values)?;
+        let key = Key::of(fault.as_ref(), node);
+        let (id, _) = self.put_part(&key, fault)?;
+        self.wait_settled(&key, id)?;
+        Ok(())
+    }
+
     /// Waits until what was asked for is there: a database that shuts down cleanly takes seconds. None: somebody has healed
     /// it meanwhile.
     fn wait_settled(&self, key: &Key, id: u64) -> Result<Option<Change>, LabError> {

@@ -96,10 +96,15 @@ impl Ledger {
         Ok(Some(Settled::Since(held.guard.change())))
     }
 
+    /// Whether what the key has was asked for, and is not in force in every place yet.
+    pub(super) fn is_settling(&self, key: &Key) -> bool {
+        self.held.get(key).is_some_and(|held| held.guard.is_settling())
+    }
+
     /// Makes room for another fault of a node's process, which is in this state now; or says why it has to wait.
     pub(super) fn make_room(&mut self, key: &Key, state: NodeState) -> Result<(), &'static str> {
         // One that ends is up, too, until it has ended: paused in the middle of that, it would not end in good order.
-        if self.held.get(key).is_some_and(|held| held.guard.is_settling()) {
+        if self.is_settling(key) {
             return Err("it is ending already; wait until `status` says DOWN");
         }
         // A node that is up is not what a command has made it any more: somebody has undone that.
@@ -197,9 +202,11 @@ mod tests {
     #[test]
     fn a_node_that_is_ending_is_not_paused_before_it_has_ended() {
         let (mut ledger, key) = stopping(true, false);
+        assert!(ledger.is_settling(&key));
         assert!(ledger.make_room(&key, NodeState::Up).is_err());
         assert_eq!(ledger.iter().count(), 1, "what --for has promised to heal is still there");
         let (mut ledger, key) = stopping(false, false);
+        assert!(!ledger.is_settling(&key));
         assert!(ledger.make_room(&key, NodeState::Down).is_ok() && ledger.iter().count() == 1);
         assert!(ledger.make_room(&key, NodeState::Up).is_ok() && ledger.iter().count() == 0);
     }

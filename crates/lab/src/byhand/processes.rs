@@ -17,13 +17,8 @@ use super::{
     roles::refuse_roles,
     status,
 };
-use crate::{
-    LabError,
-    faults::{BACK_WITHIN, Healing, together},
-};
+use crate::faults::{BACK_WITHIN, Healing, STOP_WITHIN, together};
 
-/// A node that has been asked to end is killed after this.
-const STOP_WITHIN: Duration = Duration::from_secs(20);
 /// A node that is being started has a process by then.
 const STARTED_WITHIN: Duration = Duration::from_secs(20);
 /// Between two looks at it.
@@ -86,12 +81,12 @@ impl Lab {
     fn one(&self, verb: Verb, node: &str, by: &str) -> Result<String, Failure> {
         let begun = Instant::now();
         let done = self.run_again(verb, node);
-        let change = match &done {
-            Ok(change) => *change,
-            Err(error) => {
-                let text = format!("{}: {error}", verb.word());
+        let change = match done {
+            Ok(change) => change,
+            Err(failure) => {
+                let text = format!("{}: {failure}", verb.word());
                 self.events.note(together([]), "failed", node, &text, by);
-                return Err(Failure::failed(error.to_string()));
+                return Err(Failure::failed(failure.message));
             }
         };
         self.events.note(change, verb.word(), node, &format!("{node}: {}", verb.word()), by);
@@ -101,22 +96,22 @@ impl Lab {
         })
     }
 
-    fn run_again(&self, verb: Verb, node: &str) -> Result<Change, LabError> {
-        let control = &self.control;
+    fn run_again(&self, verb: Verb, node: &str) -> Result<Change, Failure> {
+        let (control, key) = (&self.control, Key::new(Key::PROCESS, node));
         let state = control.state(node)?;
         let heals = match verb {
             Verb::Unpause => state == NodeState::Paused,
             Verb::Start => state == NodeState::Down,
             Verb::Restart => {
-                // One that is down has only to be started.
-                if state != NodeState::Down {
-                    control.stop(node, STOP_WITHIN)?;
+                // One that is down has only to be started, and one that a command ends already, too, once it has ended.
+                if state != NodeState::Down && !self.ledger().is_settling(&key) {
+                    self.stop(node)?;
                 }
                 true
             }
         };
         // Outside of the lock: others look into the ledger while a node starts.
-        let healing = if heals { self.ledger().heal(&Key::new(Key::PROCESS, node)) } else { None };
+        let healing = if heals { self.ledger().heal(&key) } else { None };
         let healed = healing.map(|healing| healing.and_then(Healing::wait)).transpose()?;
         // What no command has done, or another one than this undoes.
         let now = control.state(node)?;

@@ -9,6 +9,9 @@ use serde::{
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
+/// Operations per second of all loads together: more is beyond what one lab can offer.
+pub(crate) const MAX_RATE: f64 = 1e6;
+
 /// `400/s`, or `30%` of the capacity measured in the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RateChoice {

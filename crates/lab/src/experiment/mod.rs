@@ -26,6 +26,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use brownout_units::{Count, Delay, Share};
 use serde::{Deserialize, de::IgnoredAny};
 
+pub(crate) use choice::MAX_RATE;
 pub use choice::{CassandraChoice, Names, RateChoice, Span, StepChoice};
 pub use cluster::{
     AccessSection, Addresses, ClusterSection, EncryptionSection, EtcdChoice, InternodeChoice, JitChoice, Setting,

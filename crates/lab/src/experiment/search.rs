@@ -9,8 +9,7 @@ use brownout_units::{Delay, Share};
 use brownout_yaml::{FileError, nearest};
 use serde::Deserialize;
 
-use super::Source;
-use crate::plan::MAX_RATE;
+use super::{Source, choice::MAX_RATE};
 
 /// `search:`
 #[derive(Debug, Clone, Deserialize)]

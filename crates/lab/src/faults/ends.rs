@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A node that has been asked to end is killed after this.
-const STOP_WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const STOP_WITHIN: Duration = Duration::from_secs(20);
 /// What it takes a small node to end cleanly.
 const ENDS_WITHIN: Delay = Delay::from_secs(8);
 /// What the plan leaves for a start: 11 s to 13 s were measured on a quiet machine of two cores.

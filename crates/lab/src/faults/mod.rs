@@ -32,7 +32,7 @@ pub use capabilities::Capabilities;
 pub(crate) use capabilities::together;
 pub use chaos::{Drawn, draw, kinds};
 pub use disk::LOOK_EVERY as DISK_LOOK_EVERY;
-pub(crate) use ends::BACK_WITHIN;
+pub(crate) use ends::{BACK_WITHIN, STOP_WITHIN};
 pub use entry::from_entry;
 pub use fault::{ActiveFault, Fault, Healing};
 pub use links::LinkFault;

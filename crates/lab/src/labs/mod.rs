@@ -6,7 +6,6 @@
 
 mod room;
 mod shared;
-mod shares;
 mod told;
 mod turns;
 
@@ -14,11 +13,11 @@ use std::path::Path;
 
 use brownout_machine::{Core, Processors, available_memory};
 
-pub use self::shares::Labs;
 pub(crate) use self::{
     shared::{Ready, Shared},
     told::Told,
 };
+pub use crate::shares::Labs;
 use crate::{LabError, design::Design, machine, planner::Planner};
 
 /// What the machine has for labs.

@@ -9,7 +9,7 @@ use std::{
 use brownout_analysis::Lesson;
 use brownout_record::{CellRow, Recorder};
 
-use super::{shares::Labs, turns::Turns};
+use super::turns::Turns;
 use crate::{
     LabError,
     design::{Design, PlannedTrial},
@@ -18,6 +18,7 @@ use crate::{
     plan::Plan,
     planner::{Expected, Next, Planner, Which},
     progress::Course,
+    shares::Labs,
 };
 
 /// How long a lab that waits for its turn may not notice an interrupt.

@@ -3,10 +3,8 @@
 use brownout_units::{Count, Rate};
 
 use super::{check::Check, narrow::to_u32};
-use crate::experiment::{Amount, FileError, Mix, MixShare, OpShare};
+use crate::experiment::{Amount, FileError, MAX_RATE, Mix, MixShare, OpShare};
 
-/// Operations per second of all together.
-pub(crate) const MAX_RATE: f64 = 1e6;
 /// Virtual users of all together.
 pub(super) const MAX_THREADS: u64 = 100_000;
 

@@ -6,12 +6,12 @@ use brownout_stress::run::experiment::ProfileLoad;
 use brownout_units::{Bytes, Count, Delay};
 
 use super::{
-    amounts::{self, MAX_RATE, MAX_THREADS},
+    amounts::{self, MAX_THREADS},
     check::Check,
     narrow::to_u32,
 };
 use crate::{
-    experiment::{Amount, CoordinatorsChoice, FileError, LoadSection, MixShare, RateChoice, TimestampsChoice},
+    experiment::{Amount, CoordinatorsChoice, FileError, LoadSection, MAX_RATE, MixShare, RateChoice, TimestampsChoice},
     hosts::Hosts,
 };
 

@@ -25,7 +25,7 @@ use brownout_units::Share;
 
 use self::check::Check;
 use self::narrow::to_u32;
-pub(crate) use self::{amounts::MAX_RATE, narrow::to_u16, network::limits_packets, windows::BRIEF};
+pub(crate) use self::{narrow::to_u16, network::limits_packets, windows::BRIEF};
 pub(crate) use self::{
     amounts::words,
     cluster::{encryption, split_address},

@@ -16,7 +16,7 @@ pub use self::{danger_zone::DangerZone, matrix::Matrix, max_rate::MaxRate};
 use crate::{
     design::{Cell, Design, PlannedTrial},
     experiment::{Factor, Method},
-    labs::Labs,
+    shares::Labs,
 };
 
 /// Planned trials that are valid, or have been tried as often as they may be, by their number, with what a search learns from them.

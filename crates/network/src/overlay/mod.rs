@@ -6,7 +6,6 @@
 
 mod certificates;
 mod coalesce;
-mod kind;
 mod openvpn;
 mod vxlan;
 mod wireguard;
@@ -22,11 +21,12 @@ use std::{
 
 use brownout_base::{Link, LongestHold, Mesh, Place};
 
-pub use self::{kind::Overlay, openvpn::openvpn_program, vxlan::try_vxlan};
+pub use self::{openvpn::openvpn_program, vxlan::try_vxlan};
 use self::{
     openvpn::Openvpn,
     wireguard::{Port, Wireguard},
 };
+pub use crate::overlay_kind::Overlay;
 pub use crate::subnet::service_address;
 use crate::{
     control::Emulator,

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Accusation, DETECTORS};
-use crate::{Proof, TrialFindings, Validity, stats};
+use crate::{
+    Proof, TrialFindings, Validity,
+    detectors::{Accusation, DETECTORS},
+    stats,
+};
 
 /// The chance with which the true rate of false alarms is larger than its bound.
 const DOUBT: f64 = 0.05;
