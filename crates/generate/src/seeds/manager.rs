@@ -102,7 +102,7 @@ pub struct SeedManager {
     taken: AtomicI64,
     progress: Progress,
     given_up: GivenUp,
-    /// What was written last, for `latest`, and its place in the sequence of writes.
+    /// What was written last, for `latest`, and its position in the sequence of writes.
     newest: Option<(Newest, AtomicI64)>,
     parts: Option<Parts>,
 }

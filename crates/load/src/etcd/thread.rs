@@ -24,7 +24,7 @@ use crate::{
 /// Digits of a key behind its prefix, hexadecimal, so that the order of keys is that of their numbers.
 const DIGITS: usize = 16;
 
-/// The operations, by their places in [`EtcdLoad::OPERATIONS`].
+/// The operations, by their indices in [`EtcdLoad::OPERATIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Put,

@@ -61,9 +61,9 @@ impl Ranges {
 pub struct TokenRange {
     /// `SELECT token(…), … FROM … WHERE token(…) > ? AND token(…) <= ?`
     pub cql: String,
-    /// Its place among the prepared statements.
+    /// Its index among the prepared statements.
     pub statement: usize,
-    /// Place of the table among those of the workload.
+    /// Index of the table among those of the workload.
     pub table: u16,
     /// The ranges.
     pub ranges: Arc<Ranges>,

@@ -23,7 +23,7 @@ pub struct Validate {
     pub common: Common,
     /// How many clustering columns bound the range; 0: all rows of the partition.
     pub depth: usize,
-    /// For each column of an answer: its place in the layout.
+    /// For each column of an answer: its index in the layout.
     pub order: Vec<usize>,
     /// Rows in a page.
     pub page_size: i32,
