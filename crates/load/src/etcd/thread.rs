@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Drawn, Ending, ErrorClass, Finding, Received, Route, Sending, ServerError, ThreadWorkload, Ticket, Verdict, value,
-    workload::{FILLING, Filling, Keys, Population},
+    workload::{FILLING, FillProgress, Filling, Keys},
 };
 
 /// Digits of a key behind its prefix, hexadecimal, so that the order of keys is that of their numbers.
@@ -53,7 +53,7 @@ struct Open {
 /// One thread's part.
 pub(super) struct EtcdThread {
     load: EtcdLoad,
-    population: Arc<Population>,
+    progress: Arc<FillProgress>,
     /// With revisions for versions.
     keys: Keys,
     /// Of the mix, and of each operation alone: how fast one load goes is nothing to the keys of another.
@@ -65,11 +65,11 @@ pub(super) struct EtcdThread {
 }
 
 impl EtcdThread {
-    pub(super) fn new(load: EtcdLoad, seed: u64, population: Arc<Population>, thread: usize, threads: usize) -> Self {
+    pub(super) fn new(load: EtcdLoad, seed: u64, progress: Arc<FillProgress>, thread: usize, threads: usize) -> Self {
         EtcdThread {
             keys: Keys::new(thread, threads, load.population),
             load,
-            population,
+            progress,
             // Streams 0 .. threads belong to the schedule.
             random: [1, 2, 3, 4, 5].map(|load| Random::new(derive(seed, (load * threads + thread) as u64))),
             open: Vec::new(),
@@ -175,7 +175,7 @@ fn number(prefix: &str, name: &[u8]) -> Option<u64> {
 impl ThreadWorkload for EtcdThread {
     fn begin(&mut self, flow: usize) {
         if flow == FILLING {
-            self.filling = Filling::begin(&self.population);
+            self.filling = Filling::begin(&self.progress);
         }
     }
 
@@ -258,7 +258,7 @@ impl ThreadWorkload for EtcdThread {
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
         if let Some(number) = self.at(ticket).filling {
-            self.filling.refused(number, error, received, &self.population);
+            self.filling.refused(number, error, received, &self.progress);
         }
     }
 
@@ -273,7 +273,7 @@ impl ThreadWorkload for EtcdThread {
     fn end(&mut self, ticket: Ticket, ending: &Ending) {
         let Open { key, filling, .. } = *self.at(ticket);
         if let Some(number) = filling {
-            self.filling.ended(number, key, ending, &self.population);
+            self.filling.ended(number, key, ending, &self.progress);
         }
     }
 

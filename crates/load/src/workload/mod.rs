@@ -21,18 +21,18 @@
 //! That is how Cassandra is asked. An etcd ([`crate::DataPath::Etcd`]) is asked with `call` in the place of `request`, and
 //! judged with `reply` in the place of `answer`.
 
+mod fill_progress;
 mod filling;
 mod key_value;
 mod key_value_thread;
 mod keys;
-mod population;
 
+pub(crate) use fill_progress::FillProgress;
 pub(crate) use filling::Filling;
 pub(crate) use key_value::{FILLING, MIX};
 pub use key_value::{KeyValue, Timestamps};
 pub(crate) use key_value_thread::KeyValueLoad;
 pub(crate) use keys::Keys;
-pub(crate) use population::Population;
 
 use crate::{Answer, Call, ErrorClass, Reply, Request};
 
