@@ -405,8 +405,8 @@ impl Drop for Engine {
 mod tests {
     use super::*;
     use crate::{
-        Answer, Arrivals, Consistency, Drawn, Ending, Parameters, Received, Request, Route, Sending, ThreadWorkload,
-        Ticket, Verdict, late_patience_ns,
+        Answer, Arrivals, Consistency, Drawn, Ending, Meaning, Parameters, Received, Request, Route, Sending,
+        ThreadWorkload, Ticket, late_patience_ns,
         stub::{self, Behaviour, Stub},
     };
 
@@ -456,8 +456,8 @@ mod tests {
             values.value(&ticket.0.to_be_bytes()).value(b"value");
         }
 
-        fn answer(&mut self, _: Ticket, _: &Answer<'_>, _: &Received) -> Verdict {
-            Verdict::done(1, 1)
+        fn answer(&mut self, _: Ticket, _: &Answer<'_>, _: &Received) -> Meaning {
+            Meaning::done(1, 1)
         }
 
         fn end(&mut self, _: Ticket, _: &Ending) {}

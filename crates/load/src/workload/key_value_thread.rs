@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brownout_base::random::{Random, derive};
 
 use super::{
-    Drawn, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket, Timestamps,
-    Verdict, Workload,
+    Drawn, Ending, Finding, KeyValue, Meaning, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
+    Timestamps, Workload,
     fill_progress::FillProgress,
     filling::Filling,
     key_value::{FILLING, FLOWS, READS, WRITES},
@@ -104,11 +104,11 @@ impl KeyValueThread {
         &self.open[ticket.0 as usize]
     }
 
-    fn judge_read(&mut self, open: &Open, answer: &Answer<'_>) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    fn judge_read(&mut self, open: &Open, answer: &Answer<'_>) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         match rows.cells().next() {
             Some(Some(content)) => match value::verify(content, open.key, self.workload.value_size as usize) {
-                None => Verdict::mismatch(),
+                None => Meaning::mismatch(),
                 Some(version) => {
                     let first = open.certain && self.keys.look(open.key, open.version);
                     let finding = match (version < open.version, first) {
@@ -117,13 +117,13 @@ impl KeyValueThread {
                         (false, true) => Some(Finding::Seen),
                         (false, false) => None,
                     };
-                    Verdict { finding, ..Verdict::done(1, 1) }
+                    Meaning { finding, ..Meaning::done(1, 1) }
                 }
             },
             // The row exists but its value is null, which nobody wrote.
-            Some(None) => Verdict::mismatch(),
-            None if open.version > 0 => Verdict::missing(),
-            None => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
+            Some(None) => Meaning::mismatch(),
+            None if open.version > 0 => Meaning::missing(),
+            None => Meaning { finding: Some(Finding::Empty), ..Meaning::done(1, 0) },
         }
     }
 }
@@ -193,17 +193,17 @@ impl ThreadWorkload for KeyValueThread {
             .value_with(|out| value::append(out, key, version, self.workload.value_size as usize));
     }
 
-    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Verdict {
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Meaning {
         let open = *self.at(ticket);
         if !open.write {
             return self.judge_read(&open, answer);
         }
         self.keys.answered(open.key);
         if *answer != Answer::Void {
-            return Verdict::failed(ErrorClass::Unexpected);
+            return Meaning::failed(ErrorClass::Unexpected);
         }
         self.keys.acknowledge(open.key, open.version, open.certain);
-        Verdict::done(1, 1)
+        Meaning::done(1, 1)
     }
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
