@@ -40,13 +40,13 @@ impl<'a> SubjectEvidence<'a> {
         if !jitter || hidden || source != Source::Probes {
             return Ok(None);
         }
-        let before = self.place.distribution(source, Quantity::OneWayDelay, &self.before.segments, &[])?;
+        let before = self.series.distribution(source, Quantity::OneWayDelay, &self.before.segments, &[])?;
         let Some((low, high)) = before.and_then(|before| Some((before.quantile(0.05)?, before.quantile(0.95)?))) else {
             return Ok(None);
         };
         let width = high - low;
         let dense = DENSEST * width / row.asked.asked;
-        let mut delays = self.place.delays(segments);
+        let mut delays = self.series.delays(segments);
         let correlation = autocorrelation(&delays);
         if dense > DENSE || delays.len() < stats::ENOUGH as usize || correlation > CORRELATED {
             return Ok(None);

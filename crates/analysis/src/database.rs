@@ -344,8 +344,8 @@ fn values(steps: &[(u64, f64, u64)]) -> Option<Values> {
 /// A coordinator's scores of all nodes.
 ///
 /// With a threshold t, and reads that ask R replicas: Cassandra's dynamic snitch (`DynamicEndpointSnitch`, the
-/// same in 4.1 and 5.0) compares the scores of a read's replicas in their usual order with the same scores sorted, place by
-/// place; if any is more than 1 + t times the sorted one, it takes the replicas by their scores instead. The first R are asked.
+/// same in 4.1 and 5.0) compares the scores of a read's replicas in their usual order with the same scores sorted, position by
+/// position; if any is more than 1 + t times the sorted one, it takes the replicas by their scores instead. The first R are asked.
 /// So one whose score is more than 1 + t times the R-th best is asked in neither case, whatever the usual order.
 fn scores(all: &OfNode<'_>, window: &PhaseWindow, rule: Option<Rule>) -> Vec<Score> {
     let by_node: BTreeMap<&str, Vec<(u64, f64, u64)>> = all

@@ -30,9 +30,9 @@ pub struct DetectorSummary {
     pub time_to_detect_ns: Option<u64>,
     /// Accusations: right, wrong, none.
     pub right: u64,
-    /// Another place.
+    /// Another host or link.
     pub wrong: u64,
-    /// No place.
+    /// Neither.
     pub nobody: u64,
     /// Alarms without a fault.
     pub false_alarms: u64,

@@ -121,7 +121,7 @@ struct Contrast {
 /// Of each block and cell one value.
 struct Values<'a> {
     rows: &'a [CellRow],
-    /// By block, by the cell's place.
+    /// By block, by the cell's index.
     of: Vec<Vec<Option<f64>>>,
     design: &'a DesignFindings,
 }
@@ -165,8 +165,8 @@ impl<'a> Values<'a> {
         let is_this =
             |row: &CellRow| contrast.of.iter().all(|(factor, at)| row.levels[*factor] == *level(*factor, *at));
         let mut groups = Vec::new();
-        for (place, row) in self.rows.iter().enumerate().filter(|(_, row)| is_this(row)) {
-            let mut group = vec![(place, 1.0)];
+        for (index, row) in self.rows.iter().enumerate().filter(|(_, row)| is_this(row)) {
+            let mut group = vec![(index, 1.0)];
             // All ways to take factors of the contrast back to their first level.
             for back in 1..1_usize << contrast.of.len() {
                 let mut levels = row.levels.clone();

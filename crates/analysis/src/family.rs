@@ -59,11 +59,11 @@ pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize, margin: f64
     let selection = benjamini_hochberg(&p, ALPHA);
     // What the next one has to pass to be told, too.
     let level = (ALPHA * (selection.selected.len() + 1) as f64 / p.len().max(1) as f64).min(ALPHA);
-    let mut place = 0;
+    let mut index = 0;
     let mut answer = |compared: &Comparison| {
-        let selected = selection.selected.contains(&place);
-        let p_adjusted = selection.adjusted[place];
-        place += 1;
+        let selected = selection.selected.contains(&index);
+        let p_adjusted = selection.adjusted[index];
+        index += 1;
         // The interval agrees with the verdict: of one that is selected among many it is wider.
         let alpha = if selected { selection.interval_alpha } else { ALPHA };
         let estimate = &compared.estimate;

@@ -73,7 +73,7 @@ pub fn findings(run: &Run) -> Result<Findings, AnalysisError> {
     let mut cells = cells::cells(&design, &rows, &trials, &sums);
     let search = search::search(&design, &rows, &trials)?;
     match &search {
-        // A search gives places its trials, not cells their blocks.
+        // A search gives levels its trials, not cells their blocks.
         Some(_) => {
             effects::not_judged(&mut cells, &rows, &trials, "a search judges where limits are, not single cells")
         }

@@ -96,10 +96,10 @@ const OF_OTHERS: [Tolerated; 11] = [
 /// that was wrong, and for 2.5 s after eight seconds of a pause.
 const CATCH_UP_NS: u64 = 5_000_000_000;
 
-/// Something that a place showed and that no fault asked of it.
+/// Something that a subject showed and that no fault asked of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HarmFindings {
-    /// The place.
+    /// The subject.
     pub subject: Subject,
     /// What was harmed.
     pub quantity: Quantity,
@@ -175,7 +175,7 @@ pub(crate) fn unseen(evidence: &TrialEvidence) -> Vec<String> {
     found
 }
 
-/// All that was seen in a trial and that nobody asked for: the first of each place and quantity. What a fault's own
+/// All that was seen in a trial and that nobody asked for: the first of each subject and quantity. What a fault's own
 /// proof says already is left out.
 pub(crate) fn harm(
     description: &Description,
@@ -198,18 +198,18 @@ pub(crate) fn harm(
     let mut timelines: BTreeMap<(Vec<usize>, u64), Timeline> = BTreeMap::new();
     let strain = Strain::of(evidence);
     let mut found = Vec::new();
-    for subject in &places(evidence) {
+    for subject in &subjects(evidence) {
         let asked = asked.get(subject).cloned().unwrap_or_default();
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.sort_unstable();
         hit.dedup();
         let disks = on_disks(&evidence.faults, subject);
-        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty()).without_queued();
-        let counted = place.is_counted();
+        let series = SubjectSeries::of(evidence, &index, subject, hit.is_empty()).without_queued();
+        let counted = series.is_counted();
         let asks = Asks::new(asked);
         let asks = if counted { asks.without_queued() } else { asks };
-        let place = SubjectEvidence::new(place, asks, &before, &starved);
-        let usual = scatter(&place, &before)?;
+        let facts = SubjectEvidence::new(series, asks, &before, &starved);
+        let usual = scatter(&facts, &before)?;
         let queues = match subject {
             Subject::Overlay { from, to } => {
                 let below = |(from, to): &(String, String)| description.may_queue(&Subject::pair(from, to));
@@ -260,11 +260,11 @@ pub(crate) fn harm(
             let most = (tolerated.strained - tolerance).max(0.0);
             let strained = Strained { strain: &strain, most, moved_by: tolerated.moved_by };
             for window in timeline.alone.iter().chain(&timeline.together) {
-                let tolerance = tolerance + resolution(&place.asks, quantity, window);
+                let tolerance = tolerance + resolution(&facts.asks, quantity, window);
                 let none = expected_none(subject, quantity, tolerance);
                 let row =
                     Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing, strained: Some(strained) };
-                if let Some(text) = seen(&place, &row, window)? {
+                if let Some(text) = seen(&facts, &row, window)? {
                     let (from_ns, to_ns) = window.span();
                     found.push(HarmFindings { subject: subject.clone(), quantity, from_ns, to_ns, text });
                     break;
@@ -284,8 +284,8 @@ fn expected_none(subject: &Subject, quantity: Quantity, tolerance: f64) -> Expec
 }
 
 /// How far delays of a pair lie from each other by themselves, ns; none where nobody measured any.
-fn scatter(place: &SubjectEvidence<'_>, before: &Window) -> Result<Option<f64>, AnalysisError> {
-    let delays = place.place.distribution(Source::Probes, Quantity::OneWayDelay, &before.segments, &[])?;
+fn scatter(facts: &SubjectEvidence<'_>, before: &Window) -> Result<Option<f64>, AnalysisError> {
+    let delays = facts.series.distribution(Source::Probes, Quantity::OneWayDelay, &before.segments, &[])?;
     Ok(delays.and_then(|delays| Some(delays.quantile(0.99)? - delays.quantile(0.5)?)))
 }
 
@@ -300,9 +300,9 @@ fn resolution(asks: &Asks<'_>, quantity: Quantity, window: &Window) -> f64 {
 }
 
 /// What contradicts in one stretch of time, or in several together, that a quantity is as it was in the baseline.
-fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, window: &Window) -> Result<Option<String>, AnalysisError> {
+fn seen(facts: &SubjectEvidence<'_>, row: &Row<'_>, window: &Window) -> Result<Option<String>, AnalysisError> {
     let quantity = row.asked.quantity;
-    let asks = |quantity| place.asks.any(quantity, &window.forces, None);
+    let asks = |quantity| facts.asks.any(quantity, &window.forces, None);
     let excused = match quantity {
         // Packets that skip a delay, or have one of their own each, move the median as well.
         Quantity::OneWayDelay => asks(Quantity::Reordered) || asks(Quantity::DelaySpread),
@@ -318,17 +318,17 @@ fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, window: &Window) -> Result<O
     if excused || asks(quantity) {
         return Ok(None);
     }
-    for source in place.place.sources(quantity) {
+    for source in facts.series.sources(quantity) {
         // Probes cannot tell damage from loss, and the kernel's checksums are compared with what is asked for.
         if source == Source::Checksums || (source == Source::Probes && quantity == Quantity::Corruption) {
             continue;
         }
         let why = match &window.segments[..] {
-            [segment] => match place.alone(source, row, window, segment)? {
+            [segment] => match facts.alone(source, row, window, segment)? {
                 Alone::Contradicts(why) => Some(why),
                 _ => None,
             },
-            _ => place.pooled(source, row, window)?,
+            _ => facts.pooled(source, row, window)?,
         };
         if why.is_some() {
             return Ok(why);
@@ -338,7 +338,7 @@ fn seen(place: &SubjectEvidence<'_>, row: &Row<'_>, window: &Window) -> Result<O
 }
 
 /// Every ordered pair that was probed, below and through the overlay, and every host and directory that a witness looked at.
-fn places(evidence: &TrialEvidence) -> BTreeSet<Subject> {
+fn subjects(evidence: &TrialEvidence) -> BTreeSet<Subject> {
     let pairs: BTreeSet<(&str, &str)> =
         evidence.probes.iter().map(|row| (row.from.as_str(), row.to.as_str())).collect();
     let pairs = pairs.into_iter().map(|(from, to)| Subject::pair(from, to));
@@ -368,7 +368,7 @@ fn baseline(evidence: &TrialEvidence) -> Vec<Segment> {
     Segments::before(evidence).iter().map(|segment| segment.within(span)).filter(Segment::lasts).collect()
 }
 
-/// The time line of a place, cut where its faults change and where phases end.
+/// The time line of a subject, cut where its faults change and where phases end.
 struct Timeline {
     /// Each stretch by itself.
     alone: Vec<Window>,

@@ -10,7 +10,7 @@ use crate::TrialEvidence;
 /// Probes by sender and receiver.
 type ByPair<'a> = HashMap<&'a str, HashMap<&'a str, Vec<&'a ProbeRow>>>;
 
-/// Rows by place, each list in order of time.
+/// Rows by subject, each list in order of time.
 pub(crate) struct Index<'a> {
     probes: ByPair<'a>,
     overlay_probes: ByPair<'a>,

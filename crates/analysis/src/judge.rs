@@ -22,10 +22,10 @@ const READING_NS: u64 = 2_500_000_000;
 
 impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
-        let sources = self.place.sources(row.asked.quantity);
+        let sources = self.series.sources(row.asked.quantity);
         let mut judgement = self.during(&sources, row, windows)?;
         let hits = row.asked.hit && row.asked.asked != 0.0;
-        // What else links show in a spared place is looked for as harm, stretch by stretch, in every phase.
+        // What else links show on a spared subject is looked for as harm, stretch by stretch, in every phase.
         let stretches = if hits || matches!(row.asked.quantity, Quantity::Rate | Quantity::LargestPacket) {
             self.stretches(&sources, row, &windows.during)?
         } else {
@@ -153,7 +153,7 @@ impl<'a> SubjectEvidence<'a> {
     /// "period 3 of 6 (12.0 s to 14.0 s): "; nothing, where there is but one that nothing else cuts.
     fn period(&self, row: &Row<'_>, segment: &Segment) -> String {
         let (from, to) = segment.between;
-        let periods = &self.place.fault(row.fault).periods;
+        let periods = &self.series.fault(row.fault).periods;
         let within = |period: &&Period| {
             period.injected.is_some_and(|stamp| stamp.at_ns <= from)
                 && period.healed.is_none_or(|stamp| stamp.at_ns >= to)
@@ -221,7 +221,7 @@ impl<'a> SubjectEvidence<'a> {
             )),
             _ if told => None,
             _ if seen => untold.or_else(|| Some(self.nothing_told(row))),
-            // A place where other faults hide all that this one could have changed.
+            // A subject of which other faults hide all that this one could have changed.
             _ if !row.asked.hit || row.asked.asked == 0.0 => {
                 judgement.why = Some("not judged: other faults hide it, or there is nothing to limit".to_owned());
                 None

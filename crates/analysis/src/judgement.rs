@@ -13,11 +13,11 @@ use crate::{
     words::{said, show},
 };
 
-/// What the evidence says of a fault, or of one place.
+/// What the evidence says of a fault, or of one subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// Every place that is hit shows what was asked, every spared one nothing, and all are back after healing.
+    /// Every subject that is hit shows what was asked, every spared one nothing, and all are back after healing.
     Proven,
     /// There is enough evidence, and it shows something else.
     Refuted,
@@ -25,7 +25,7 @@ pub enum Proof {
     Unproven,
 }
 
-/// What one source saw in one place before, during and after the fault. Values are in the quantity's unit.
+/// What one source saw of one subject before, during and after the fault. Values are in the quantity's unit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceSeen {
     /// `probes`, `counters`, `checksums`, `cpu`; or a witness: `train`, `heartbeat`, `process`, `governor`, `disk-probe`,
@@ -74,10 +74,10 @@ pub(crate) fn enough(source: Source<'_>, quantity: Quantity) -> u64 {
 pub(crate) struct Row<'a> {
     pub(crate) fault: usize,
     pub(crate) asked: &'a Expectation,
-    /// The smallest that its severity asks of this quantity in any place: evidence that cannot tell it from none says
-    /// nothing, neither of a place that is hit nor of one that is spared.
+    /// The smallest that its severity asks of this quantity of any subject: evidence that cannot tell it from none says
+    /// nothing, neither of a subject that is hit nor of one that is spared.
     pub(crate) least: f64,
-    /// The faults that may do something to the place that nobody has said how much.
+    /// The faults that may do something to the subject that nobody has said how much.
     pub(crate) disturbing: &'a [usize],
     /// How much more a strained machine may do; none where the tolerance is what the fault says.
     pub(crate) strained: Option<Strained<'a>>,
@@ -128,7 +128,7 @@ pub(crate) struct Judgement {
     pub(crate) change: bool,
     pub(crate) together: Vec<usize>,
     pub(crate) sources: Vec<SourceSeen>,
-    /// In a place that is hit: each stretch in which it was, in order of time.
+    /// Of a subject that is hit: each stretch in which it was, in order of time.
     pub(crate) stretches: Vec<Stretch>,
 }
 

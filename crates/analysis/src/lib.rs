@@ -5,7 +5,7 @@
 //!
 //! One file has one definition: [`phases`](PhaseFindings) what the load met, [`goodput`](Effect) what the fault took,
 //! [`recovery`](RecoveryOverTrials) when it came back, [`proof`](FaultFindings) whether it was in force (its `segments`
-//! of time, the `place`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
+//! of time, the `subject`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
 //! [`effects`](CellEffect) what the faults of a cell did and [`factors`](FactorFindings) what its levels do, both judged by
 //! `family`, `drift` whether baselines changed in the course of a run or within themselves, `disturbance` whether the nodes

@@ -28,7 +28,7 @@ enum Border {
 }
 
 impl<'a> SubjectEvidence<'a> {
-    /// Which part of a window, in which the fault is not in force, nor anything else in this place, still shows it.
+    /// Which part of a window, in which the fault is not in force, nor anything else of this subject, still shows it.
     pub(crate) fn lingers(
         &self,
         source: Source<'a>,
@@ -50,7 +50,7 @@ impl<'a> SubjectEvidence<'a> {
             Quantity::Rate => 0.9,
             _ => return Ok(None),
         };
-        let Some(before) = self.place.distribution(source, quantity, &self.before.segments, &[])? else {
+        let Some(before) = self.series.distribution(source, quantity, &self.before.segments, &[])? else {
             return Ok(None);
         };
         let (Some(usual), Some(last)) = (before.quantile(0.5), before.quantile(0.99)) else { return Ok(None) };
@@ -97,7 +97,7 @@ impl<'a> SubjectEvidence<'a> {
         share: f64,
         least: u64,
     ) -> Result<Option<f64>, AnalysisError> {
-        let own = self.place.distribution(source, quantity, std::slice::from_ref(segment), &[])?;
+        let own = self.series.distribution(source, quantity, std::slice::from_ref(segment), &[])?;
         Ok(own.filter(|own| own.count() >= least).and_then(|own| own.quantile(share)))
     }
 }

@@ -41,9 +41,9 @@ pub(crate) struct Windows {
     pub(crate) healed: bool,
 }
 
-/// A place, with all that was measured in it so far.
+/// A subject, with all that was measured of it so far.
 pub(crate) struct SubjectEvidence<'a> {
-    pub(crate) place: SubjectSeries<'a>,
+    pub(crate) series: SubjectSeries<'a>,
     pub(crate) asks: Asks<'a>,
     /// Before the first injection of any fault.
     pub(crate) before: &'a Window,
@@ -53,12 +53,12 @@ pub(crate) struct SubjectEvidence<'a> {
 }
 
 impl<'a> SubjectEvidence<'a> {
-    pub(crate) fn new(place: SubjectSeries<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
-        SubjectEvidence { place, asks, before, starved, known: RefCell::default() }
+    pub(crate) fn new(series: SubjectSeries<'a>, asks: Asks<'a>, before: &'a Window, starved: &'a [Span]) -> Self {
+        SubjectEvidence { series, asks, before, starved, known: RefCell::default() }
     }
 
     /// What a source measured in some segments with the same things in force.
-    pub(crate) fn place_measure(
+    pub(crate) fn series_measure(
         &self,
         source: Source<'a>,
         quantity: Quantity,
@@ -66,8 +66,8 @@ impl<'a> SubjectEvidence<'a> {
         forces: &[Force],
     ) -> Result<Measure, AnalysisError> {
         Ok(match self.asks.drifting(forces).next().filter(|_| quantity == Quantity::ClockOffset) {
-            Some(drift) => self.place.offset_at_drift(source, segments, drift),
-            None => self.place.measure(source, quantity, segments)?,
+            Some(drift) => self.series.offset_at_drift(source, segments, drift),
+            None => self.series.measure(source, quantity, segments)?,
         })
     }
 
@@ -81,7 +81,7 @@ impl<'a> SubjectEvidence<'a> {
         if let Some(known) = self.known.borrow().get(&(source, quantity, window.id)) {
             return Ok(*known);
         }
-        let measure = self.place_measure(source, quantity, &window.segments, &window.forces)?;
+        let measure = self.series_measure(source, quantity, &window.segments, &window.forces)?;
         self.known.borrow_mut().insert((source, quantity, window.id), measure);
         Ok(measure)
     }

@@ -21,8 +21,8 @@ impl<'a> SubjectEvidence<'a> {
         let quantity = row.asked.quantity;
         let of_all = |why: String| format!("of {} stretches together, {why}", window.segments.len());
         let before = self.measure(source, quantity, self.before)?;
-        let during = self.place_measure(source, quantity, &window.segments, &window.forces)?;
-        let own = self.place.distribution(source, quantity, &window.segments, &[])?;
+        let during = self.series_measure(source, quantity, &window.segments, &window.forces)?;
+        let own = self.series.distribution(source, quantity, &window.segments, &[])?;
         let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.strained_by(&window.segments);
         let observed = self.observation(source, row, &window.forces, &during, widen)?;
         let clumps = self.asks.clumping(quantity, &window.forces);

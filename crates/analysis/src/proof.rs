@@ -1,4 +1,4 @@
-//! Was each fault in force, in the places it was meant to hit and in no other?
+//! Was each fault in force, on the subjects it was meant to hit and on no other?
 //!
 //! A fault that is not proven did not happen. Two sources that know nothing of each other have to show it where there
 //! are two: the probes, which cross the network like any packet, and the emulator's own counters; or those who look at
@@ -27,18 +27,18 @@ use crate::{
 pub(crate) use encryption::encryption;
 pub use encryption::{EncryptionFindings, LoggedConnection, MarkedLink};
 
-/// One place, one quantity, one severity.
+/// One subject, one quantity, one severity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProofRow {
-    /// The place.
+    /// The subject.
     pub subject: Subject,
     /// What is measured there.
     pub quantity: Quantity,
-    /// Whether this fault is meant to hit the place.
+    /// Whether this fault is meant to hit the subject.
     pub hit: bool,
-    /// Its severity, by its place in [`FaultFindings::severities`].
+    /// Its severity, by its index in [`FaultFindings::severities`].
     pub severity: u32,
-    /// What this fault asks for; 0 in a spared place.
+    /// What this fault asks for; 0 for a spared subject.
     pub asked: f64,
     /// What had to be seen, with the other faults in force at the same time.
     pub expected: f64,
@@ -50,7 +50,7 @@ pub struct ProofRow {
     pub tolerance: f64,
     /// With it, and with what the other faults in force may err.
     pub allowed: f64,
-    /// The other faults that hit this place in the time that is shown here.
+    /// The other faults that hit this subject in the time that is shown here.
     pub together: Vec<u32>,
     /// Who looked.
     pub sources: Vec<SourceSeen>,
@@ -65,22 +65,22 @@ pub struct ProofRow {
 pub struct PeriodFindings {
     /// From 1.
     pub period: u32,
-    /// `proven`, if it was judged by itself in every place that is hit, and nothing contradicts; `refuted`, if something does;
-    /// `unproven`, if in some place it was too short, or showed too little to tell the fault from none, and was judged with the
+    /// `proven`, if it was judged by itself on every subject that is hit, and nothing contradicts; `refuted`, if something does;
+    /// `unproven`, if on some subject it was too short, or showed too little to tell the fault from none, and was judged with the
     /// others alone.
     pub verdict: Proof,
-    /// What contradicts, by place.
+    /// What contradicts, by subject.
     pub reasons: Vec<String>,
 }
 
-/// What one period has shown so far, place by place.
+/// What one period has shown so far, subject by subject.
 #[derive(Default)]
 struct Shown {
-    /// In some place that is hit it was judged by itself …
+    /// On some subject that is hit it was judged by itself …
     judged: bool,
     /// … and in some it was not.
     unjudged: bool,
-    /// What contradicts, by place.
+    /// What contradicts, by subject.
     reasons: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ impl Shown {
     }
 }
 
-/// Adds what the periods of one severity have shown in a place that is hit.
+/// Adds what the periods of one severity have shown on a subject that is hit.
 fn add(shown: &mut [Shown], fault: &FaultRecord, severity: usize, subject: &Subject, judgement: &Judgement) {
     let of = |stretch: &Stretch| {
         let begun = |period: &Period| period.injected.is_some_and(|stamp| stamp.at_ns <= stretch.from_ns);
@@ -121,7 +121,7 @@ fn add(shown: &mut [Shown], fault: &FaultRecord, severity: usize, subject: &Subj
 /// One fault of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultFindings {
-    /// Its place in the experiment's list, from 0.
+    /// Its index in the experiment's list.
     pub index: u32,
     /// `slow`, …
     pub kind: String,
@@ -144,9 +144,9 @@ pub struct FaultFindings {
     pub unsettled_ns: u64,
     /// The verdict.
     pub verdict: Proof,
-    /// Why it is not proven: which place showed what.
+    /// Why it is not proven: which subject showed what.
     pub reasons: Vec<String>,
-    /// Every place, those that are hit first.
+    /// Every subject, those that are hit first.
     pub rows: Vec<ProofRow>,
 }
 
@@ -168,14 +168,14 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
     for (subject, asked) in by_subject(faults) {
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.dedup();
-        let place = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
-        let place = SubjectEvidence::new(place, Asks::new(asked.clone()), &before, &starved);
+        let series = SubjectSeries::of(evidence, &index, subject, hit.is_empty());
+        let facts = SubjectEvidence::new(series, Asks::new(asked.clone()), &before, &starved);
         for ((fault, severity), asked) in asked {
             // What else is asked of a way through an overlay only says what may disturb the rest.
             if matches!(subject, Subject::Overlay { .. }) && !MEASURED.contains(&asked.quantity) {
                 continue;
             }
-            // Of all faults, those that hit this place cut its time line, and the one that is judged.
+            // Of all faults, those that hit this subject cut its time line, and the one that is judged.
             let disturbing = match subject {
                 Subject::Host { host } if asked.quantity == Quantity::Answers => {
                     touching.get(host.as_str()).map_or(&[][..], |faults| &faults[..])
@@ -190,7 +190,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let windows = timeline.windows(which, fault);
             let judgement =
-                place.judge(&Row { fault, asked, least, disturbing, strained: None }, &windows[severity])?;
+                facts.judge(&Row { fault, asked, least, disturbing, strained: None }, &windows[severity])?;
             if asked.hit && asked.asked != 0.0 {
                 add(&mut shown[fault], &faults[fault], severity, subject, &judgement);
             }
@@ -223,17 +223,17 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
 
 pub(crate) type Asked<'a> = Vec<(Force, &'a Expectation)>;
 
-/// What all faults ask, by place.
+/// What all faults ask, by subject.
 pub(crate) fn by_subject(faults: &[FaultRecord]) -> BTreeMap<&Subject, Asked<'_>> {
-    let mut places: BTreeMap<&Subject, Asked<'_>> = BTreeMap::new();
+    let mut subjects: BTreeMap<&Subject, Asked<'_>> = BTreeMap::new();
     for (fault, record) in faults.iter().enumerate() {
         for (severity, of) in record.severities.iter().enumerate() {
             for expectation in &of.expectations {
-                places.entry(&expectation.subject).or_default().push(((fault, severity), expectation));
+                subjects.entry(&expectation.subject).or_default().push(((fault, severity), expectation));
             }
         }
     }
-    places
+    subjects
 }
 
 /// What a shorter fault of links or disks does to a node's answers, its patience takes, ns; and so many cuts of the time line
@@ -266,7 +266,7 @@ pub(crate) fn touching(faults: &[FaultRecord]) -> BTreeMap<&str, Vec<usize>> {
     touching
 }
 
-/// The windows of the trial; places that the same faults hit share theirs.
+/// The windows of the trial; subjects that the same faults hit share theirs.
 struct Timeline<'a> {
     evidence: &'a TrialEvidence,
     known: HashMap<(Vec<usize>, usize), Vec<Windows>>,
@@ -301,7 +301,7 @@ impl Timeline<'_> {
     }
 }
 
-/// The smallest change that a severity asks of any place, by quantity.
+/// The smallest change that a severity asks of any subject, by quantity.
 fn least_asked(expectations: &[Expectation]) -> HashMap<Quantity, f64> {
     let mut least = HashMap::new();
     for one in expectations.iter().filter(|one| one.hit && one.asked != 0.0) {
@@ -360,7 +360,7 @@ fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) ->
     };
     let (refuted, unproven) = (of(Proof::Refuted), of(Proof::Unproven));
     let missed = fault.periods.iter().filter(|period| period.injected.is_none()).count();
-    // Whether it went is a part of the proof, though the places of some faults need no evidence of it.
+    // Whether it went is a part of the proof, though the subjects of some faults need no evidence of it.
     let open = fault.healed().is_none();
     let (verdict, mut reasons) = match (refuted.is_empty(), unproven.is_empty() && missed == 0 && !open) {
         (false, _) => (Proof::Refuted, refuted),
@@ -376,7 +376,7 @@ fn conclude(evidence: &TrialEvidence, fault: &FaultRecord, rows: &[ProofRow]) ->
     let more = reasons.len().saturating_sub(NAMED);
     reasons.truncate(NAMED);
     if more > 0 {
-        reasons.push(format!("and {more} more places"));
+        reasons.push(format!("and {more} more"));
     }
     (verdict, reasons)
 }

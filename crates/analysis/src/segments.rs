@@ -17,13 +17,13 @@ pub const REACH_NS: u64 = 50_000_000;
 /// A pair that loses this share of its packets shows nothing but that.
 pub(crate) const CUT: f64 = 0.999;
 
-/// A fault (by its place among the trial's) and its severity (by its place among the fault's).
+/// A fault (by its index among the trial's) and its severity (by its index among the fault's).
 pub(crate) type Force = (usize, usize);
 
 /// From, to; ns since the run's zero. An empty one, or one that ends before it begins, holds nothing.
 pub(crate) type Span = (u64, u64);
 
-/// What kind of place is looked at: a change unsettles those of the kinds that its fault names.
+/// What kind of subject is looked at: a change unsettles those of the kinds that its fault names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Pairs,
@@ -173,7 +173,7 @@ fn cuts_overlay(fault: &FaultRecord) -> bool {
     })
 }
 
-/// The largest delay that a fault asks for in places of a class, ns.
+/// The largest delay that a fault asks for of subjects of a class, ns.
 fn longest_delay_of(fault: &FaultRecord, class: Class) -> u64 {
     let expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
     let own = expectations.filter(|one| Class::of(&one.subject) == class);
@@ -181,7 +181,7 @@ fn longest_delay_of(fault: &FaultRecord, class: Class) -> u64 {
     delays.fold(0.0, |most: f64, one| most.max(one.asked)) as u64
 }
 
-/// What a change of a fault unsettles in places of a class, ns.
+/// What a change of a fault unsettles in subjects of a class, ns.
 fn unsettled_in(fault: &FaultRecord, class: Class) -> u64 {
     let mut expectations = fault.severities.iter().flat_map(|severity| &severity.expectations);
     let own = expectations.any(|one| Class::of(&one.subject) == class);
@@ -194,7 +194,7 @@ fn queues(fault: &FaultRecord) -> bool {
     expectations.any(|one| one.quantity == Quantity::Rate && one.hit)
 }
 
-/// The same by class of place: a fault unsettles those that it names; for the others a change is just a busy moment.
+/// The same by class of subject: a fault unsettles those that it names; for the others a change is just a busy moment.
 fn margins(fault: &FaultRecord, next_ns: Option<u64>) -> [u64; CLASSES] {
     Class::ALL.map(|class| {
         let mut full = unsettled_in(fault, class);
@@ -252,7 +252,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// The time line as the faults that `which` names (by their places) cut it. The others do nothing to what is looked at.
+    /// The time line as the faults that `which` names (by their indices) cut it. The others do nothing to what is looked at.
     pub(crate) fn of(evidence: &TrialEvidence, which: &[usize]) -> Self {
         let faults = &evidence.faults;
         let starts = evidence.phase(phase::BASELINE).map_or(evidence.row.starts_ns, |phase| phase.starts_ns);

@@ -173,8 +173,8 @@ impl<'a> SubjectEvidence<'a> {
         let one = std::slice::from_ref(segment);
         let quantity = row.asked.quantity;
         let before = self.measure(source, quantity, self.before)?;
-        let during = self.place_measure(source, quantity, one, &window.forces)?;
-        let own = self.place.distribution(source, quantity, one, &[])?;
+        let during = self.series_measure(source, quantity, one, &window.forces)?;
+        let own = self.series.distribution(source, quantity, one, &[])?;
         let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.strained_by(one);
         self.observation(source, row, &window.forces, &during, widen)
     }
@@ -269,8 +269,8 @@ impl<'a> SubjectEvidence<'a> {
             return Ok(None);
         }
         let segments = std::slice::from_ref(segment);
-        let Some(during) = self.place.distribution(source, quantity, segments, &[])? else { return Ok(None) };
-        let Some(before) = self.place.distribution(source, quantity, &self.before.segments, &[])? else {
+        let Some(during) = self.series.distribution(source, quantity, segments, &[])? else { return Ok(None) };
+        let Some(before) = self.series.distribution(source, quantity, &self.before.segments, &[])? else {
             return Ok(None);
         };
         let (Some(first), Some(usual), Some(last)) =
@@ -304,7 +304,7 @@ impl<'a> SubjectEvidence<'a> {
             if whole.target.bound == Bound::AtLeast { (0, count) } else { (during.above(high), count) };
         if above as f64 > LACKING * count as f64 {
             // What the instrument itself held up, by the kernel's own account, says nothing.
-            if let Some(punctual) = self.place.distribution(source, quantity, segments, self.starved)? {
+            if let Some(punctual) = self.series.distribution(source, quantity, segments, self.starved)? {
                 (above, of) = (punctual.above(high), punctual.count());
             }
         }
@@ -360,7 +360,7 @@ impl<'a> SubjectEvidence<'a> {
         for share in PARTS {
             for part in segment.parts(Class::of(&row.asked.subject), share) {
                 let one = std::slice::from_ref(&part);
-                let during = self.place_measure(source, quantity, one, &window.forces)?;
+                let during = self.series_measure(source, quantity, one, &window.forces)?;
                 // Packets that are hit in bursts say less than as many that are hit each by itself.
                 if (during.samples as f64) < enough(source, quantity) as f64 * clumps || during.leans {
                     continue;
@@ -369,7 +369,7 @@ impl<'a> SubjectEvidence<'a> {
                     return Ok(Some(why));
                 }
                 let own = match quantity {
-                    Quantity::OneWayDelay => self.place.distribution(source, quantity, one, &[])?,
+                    Quantity::OneWayDelay => self.series.distribution(source, quantity, one, &[])?,
                     _ => None,
                 };
                 let widen = error_of_one(quantity, &during, before, own.as_ref())

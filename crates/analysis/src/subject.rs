@@ -45,7 +45,7 @@ pub(crate) struct SubjectSeries<'a> {
 
 impl<'a> SubjectSeries<'a> {
     pub(crate) fn of(evidence: &'a TrialEvidence, index: &'a Index<'a>, subject: &'a Subject, spared: bool) -> Self {
-        let mut place = SubjectSeries {
+        let mut series = SubjectSeries {
             evidence,
             subject,
             class: Class::of(subject),
@@ -58,13 +58,13 @@ impl<'a> SubjectSeries<'a> {
         };
         match subject {
             Subject::Pair { from, to } => {
-                place.samples = samples::of(index.probes(from, to));
-                place.links = evidence.links.of(from, to);
-                place.kernel = index.kernel(to);
+                series.samples = samples::of(index.probes(from, to));
+                series.links = evidence.links.of(from, to);
+                series.kernel = index.kernel(to);
             }
             Subject::Host { host } => {
                 let shares = index.cpu(host).iter();
-                place.cpu = shares
+                series.cpu = shares
                     .map(|(row, cores_ns)| CpuShare {
                         span: (row.starts_ns, row.starts_ns + row.length_ns),
                         busy_ns: row.busy_ns,
@@ -73,13 +73,13 @@ impl<'a> SubjectSeries<'a> {
                     .collect();
             }
             // The emulator's counters know packets of the overlay by their envelopes alone.
-            Subject::Overlay { from, to } => place.samples = samples::of(index.overlay_probes(from, to)),
+            Subject::Overlay { from, to } => series.samples = samples::of(index.overlay_probes(from, to)),
             Subject::Directory { .. } => {}
         }
         for row in index.witnesses(subject) {
-            place.witnesses.entry((row.quantity, &row.source)).or_default().push(row);
+            series.witnesses.entry((row.quantity, &row.source)).or_default().push(row);
         }
-        place
+        series
     }
 
     /// Without the probes that may have been dropped before a limit of rate, by the emulator's own account.
@@ -129,7 +129,7 @@ impl<'a> SubjectSeries<'a> {
         sent.filter_map(|sample| sample.delay_ns).map(|delay| delay as f64).collect()
     }
 
-    /// A fault of the trial, by its place.
+    /// A fault of the trial, by its index.
     pub(crate) fn fault(&self, at: usize) -> &'a FaultRecord {
         &self.evidence.faults[at]
     }

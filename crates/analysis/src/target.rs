@@ -26,7 +26,7 @@ pub fn clumping(one: &Expectation) -> f64 {
     one.burst.map_or(1.0, |burst| 2.0 * burst * (1.0 - one.asked.abs().min(1.0)) - 1.0).max(1.0)
 }
 
-/// What the faults in force ask of one place.
+/// What the faults in force ask of one subject.
 pub(crate) struct Asks<'a> {
     by_force: Vec<(Force, &'a Expectation)>,
     /// Probes that a full queue may have dropped do not count.
@@ -38,7 +38,7 @@ impl<'a> Asks<'a> {
         Asks { by_force, without_queued: false }
     }
 
-    /// The same of a place whose probes are [`crate::subject::SubjectSeries::without_queued`].
+    /// The same of a subject whose probes are [`crate::subject::SubjectSeries::without_queued`].
     pub(crate) fn without_queued(self) -> Self {
         Asks { without_queued: true, ..self }
     }
@@ -60,7 +60,7 @@ impl<'a> Asks<'a> {
         own.map(|(_, one)| *one)
     }
 
-    /// The faults in force that make a clock drift, by their places.
+    /// The faults in force that make a clock drift, by their indices.
     pub(crate) fn drifting<'b>(&'b self, forces: &'b [Force]) -> impl Iterator<Item = usize> + 'b {
         let drifts = |one: &Expectation| one.quantity == Quantity::ClockDrift && one.hit && one.asked != 0.0;
         let own = self.by_force.iter().filter(move |(force, one)| forces.contains(force) && drifts(one));
@@ -115,7 +115,7 @@ pub(crate) struct Target {
     pub(crate) bound: Bound,
     /// Added to the tolerance.
     pub(crate) slack: f64,
-    /// Whether agreeing may say that the fault was there (or, in a spared place, that it was not).
+    /// Whether agreeing may say that the fault was there (or, of a spared subject, that it was not).
     pub(crate) tells: bool,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Question<'a> {
     pub(crate) source: Source<'a>,
     pub(crate) quantity: Quantity,
     pub(crate) forces: &'a [Force],
-    /// The fault that is judged (by its place).
+    /// The fault that is judged (by its index).
     pub(crate) fault: usize,
     pub(crate) before: &'a Measure,
     pub(crate) during: &'a Measure,
@@ -156,7 +156,7 @@ impl Question<'_> {
         self.asks.any(quantity, self.forces, None)
     }
 
-    /// The tolerances of the other faults that ask something of this place: what they may do too much, this one is not
+    /// The tolerances of the other faults that ask something of this subject: what they may do too much, this one is not
     /// blamed for.
     pub(crate) fn others_tolerance(&self) -> f64 {
         self.asks.of(self.quantity, self.forces, Some(self.fault)).map(|one| one.tolerance).sum()

@@ -84,7 +84,7 @@ pub struct TrialFindings {
     pub explained: Option<Explained>,
     /// The proof of each fault.
     pub faults: Vec<FaultFindings>,
-    /// What places showed that no fault asked of them; the trial is invalid.
+    /// What subjects showed that no fault asked of them; the trial is invalid.
     pub harm: Vec<HarmFindings>,
     /// Ordered pairs of hosts on which harm was not looked for, because too few of their probes were sent in the baseline.
     pub harm_not_judged: u64,

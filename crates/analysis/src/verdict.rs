@@ -41,7 +41,7 @@ fn of_kind<'a>(events: impl IntoIterator<Item = &'a Event>, kind: &str) -> Vec<S
     events.into_iter().filter(|event| event.kind == kind).map(|event| event.text.clone()).collect()
 }
 
-/// Places named that were harmed; a host that is slow is so on many pairs.
+/// Subjects named that were harmed; a host that is slow is so on many pairs.
 const NAMED: usize = 4;
 
 /// Whether a trial's evidence can be used, and why not.
@@ -157,7 +157,7 @@ fn unless_disturbed(evidence: &TrialEvidence, trial: &TrialFindings) -> Vec<Stri
     let harmed = trial.harm.iter().map(|harm| harm::reason(harm, &evidence.faults));
     reasons.extend(harmed.take(NAMED));
     if trial.harm.len() > NAMED {
-        reasons.push(format!("{} more places and quantities showed what no fault asked for", trial.harm.len() - NAMED));
+        reasons.push(format!("{} more showed what no fault asked for", trial.harm.len() - NAMED));
     }
     reasons.extend(harm::unseen(evidence));
     let instrument = &trial.instrument;

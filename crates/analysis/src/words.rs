@@ -180,7 +180,7 @@ pub(crate) fn said(source: Source<'_>, quantity: Quantity) -> (String, &'static 
         Source::Witness("database") => ("the database's timestamps", "show"),
         Source::Witness(other) => (other, "shows"),
     };
-    // One place may be asked several things that are written alike.
+    // One subject may be asked several things that are written alike.
     let of = match quantity {
         Quantity::ReadTime
         | Quantity::WriteTime

@@ -3,7 +3,7 @@
 pub struct HostId(pub u16);
 
 impl HostId {
-    /// Its place among all hosts, from 0.
+    /// Its index among all hosts.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -44,8 +44,8 @@ mod tests {
         for hosts in 0..6 {
             let links = Link::all(hosts);
             assert_eq!(links.len(), hosts * hosts.saturating_sub(1));
-            for (place, link) in links.iter().enumerate() {
-                assert_eq!(link.position(hosts), Some(place), "{link:?} of {hosts}");
+            for (index, link) in links.iter().enumerate() {
+                assert_eq!(link.position(hosts), Some(index), "{link:?} of {hosts}");
             }
         }
     }

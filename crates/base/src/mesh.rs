@@ -3,7 +3,7 @@ use std::{io, net::Ipv4Addr, sync::Arc};
 use crate::Link;
 
 /// A host that can be entered: a network namespace with an address of its own, whoever made it.
-pub trait Place: Sync {
+pub trait EnterableHost: Sync {
     /// The host's name, such as `n1`.
     fn name(&self) -> &str;
 
@@ -17,13 +17,13 @@ pub trait Place: Sync {
     fn enter(&self) -> io::Result<()>;
 }
 
-/// Places with a link between every ordered pair of them, whoever made either: what has to be known of a network to
+/// Hosts with a link between every ordered pair of them, whoever made either: what has to be known of a network to
 /// measure it.
 pub trait Mesh: Sync {
-    /// All places, in the order of their [`HostId`](crate::HostId)s.
-    fn places(&self) -> Vec<&dyn Place>;
+    /// All hosts, in the order of their [`HostId`](crate::HostId)s.
+    fn enterable_hosts(&self) -> Vec<&dyn EnterableHost>;
 
-    /// The largest IP packet that a place sends, in bytes.
+    /// The largest IP packet that a host sends, in bytes.
     fn mtu(&self) -> u16;
 
     /// Whether those who measure are to ask for `SCHED_FIFO`.

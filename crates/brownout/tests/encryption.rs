@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 
-use common::{brownout, byhand::Place, require_root, undisturbed};
+use common::{brownout, byhand::Workspace, require_root, undisturbed};
 use serde_json::Value;
 
 /// One node would have nobody to encrypt to; a third would add nothing.
@@ -91,31 +91,31 @@ fn nodes_encrypt_to_those_in_other_racks_or_data_centres_and_may_take_clear_text
     assert_eq!(sightings(&found), [(true, 0); 6], "whoever can encrypts");
     assert_eq!(found["trials"][0]["encryption"]["verdict"], "proven");
     // One without TLS is answered, too, unlike where encryption is not optional.
-    let place = Place::new();
+    let space = Workspace::new();
     let optional = "cluster.encryption={internode: none, clients: true, optional: true}";
-    place.up("both", &["--nodes", "1", "--set", optional, "--no-disk"]);
-    let status = place.json(&["status", "--json"]);
+    space.up("both", &["--nodes", "1", "--set", optional, "--no-disk"]);
+    let status = space.json(&["status", "--json"]);
     let hosts = status["hosts"].as_array().unwrap();
     let address = hosts.iter().find(|host| host["name"] == "n1").unwrap()["address"].as_str().unwrap();
     // Asks it for its options (a frame of version 4 of the protocol).
     let asks = format!(
         r"exec 3<>/dev/tcp/{address}/9042; printf '\x04\x00\x00\x00\x05\x00\x00\x00\x00' >&3; timeout 5 head -c 100 <&3 | tr -cd '[:print:]'"
     );
-    let said = place.good(&["exec", "load", "--", "bash", "-c", &asks]);
+    let said = space.good(&["exec", "load", "--", "bash", "-c", &asks]);
     assert!(said.contains("COMPRESSION"), "a client in clear is not answered: {said}");
-    place.good(&["destroy", "--name", "both"]);
+    space.good(&["destroy", "--name", "both"]);
 }
 
 #[test]
 #[ignore = "the same clients over TLS, by hand; the run above has them, too: make test-long"]
 fn statements_and_nodetool_by_hand_work_on_a_cluster_that_encrypts() {
     require_root();
-    let place = Place::new();
+    let space = Workspace::new();
     let encryption = "cluster.encryption={internode: all, clients: true}";
-    place.up("sealed", &["--nodes", "2", "--set", encryption, "--no-disk"]);
-    assert!(place.good(&["cql", "SELECT key FROM system.local"]).contains("(1 row)"));
-    let status = place.good(&["nodetool", "n1", "status"]);
+    space.up("sealed", &["--nodes", "2", "--set", encryption, "--no-disk"]);
+    assert!(space.good(&["cql", "SELECT key FROM system.local"]).contains("(1 row)"));
+    let status = space.good(&["nodetool", "n1", "status"]);
     assert_eq!(status.lines().filter(|line| line.starts_with("UN ")).count(), 2, "{status}");
-    assert!(place.good(&["status"]).contains("UP"));
-    place.good(&["destroy", "--name", "sealed"]);
+    assert!(space.good(&["status"]).contains("UP"));
+    space.good(&["destroy", "--name", "sealed"]);
 }

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs};
 
 use brownout_record::{Run, TrialState};
 use common::{
-    both, brownout, byhand::Place, delay_row, experiment, json, leader_at, only_run, require_root, senders, text,
+    both, brownout, byhand::Workspace, delay_row, experiment, json, leader_at, only_run, require_root, senders, text,
     undisturbed,
 };
 use serde_json::Value;
@@ -139,43 +139,43 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
 #[test]
 fn a_lab_of_etcd_by_hand_is_up_and_says_what_it_does_not_have() {
     require_root();
-    let place = Place::new();
-    place.up("kv", &["--etcd", "--nodes", "3"]);
-    let status = place.json(&["status", "--name", "kv", "--json"]);
+    let space = Workspace::new();
+    space.up("kv", &["--etcd", "--nodes", "3"]);
+    let status = space.json(&["status", "--name", "kv", "--json"]);
     assert!(status["system"].as_str().unwrap().starts_with("etcd 3."), "{status}");
     let nodes = status["hosts"].as_array().unwrap().iter().filter(|host| host["role"] == "node");
     assert!(nodes.clone().count() == 3 && nodes.clone().all(|node| node["state"] == "UP"), "{status}");
-    let refused = place.bad(&["cql", "--name", "kv", "SELECT 1"], 2);
+    let refused = space.bad(&["cql", "--name", "kv", "SELECT 1"], 2);
     assert!(refused.contains("speaks no CQL"), "{refused}");
-    let slowed = place.good(&["slow", "--name", "kv", "leader", "100ms"]);
+    let slowed = space.good(&["slow", "--name", "kv", "leader", "100ms"]);
     let is_struck = |node: &&str| slowed.contains(&format!("every RTT to and from {node} grows by 100ms"));
     let leader = ["n1", "n2", "n3"].into_iter().find(is_struck);
     let leader = leader.unwrap_or_else(|| panic!("none of the nodes: {slowed}"));
     let by_role: [&[&str]; 4] =
         [&["fast", "leader"], &["start", "leader"], &["unpause", "follower"], &["cpu", "leader", "full"]];
     for healing in by_role {
-        let refused = place.bad(&[healing, &["--name", "kv"][..]].concat(), 2);
+        let refused = space.bad(&[healing, &["--name", "kv"][..]].concat(), 2);
         assert!(refused.contains("write the name of the node"), "{healing:?}: {refused}");
     }
-    let healed = place.good(&["fast", "--name", "kv", leader]);
+    let healed = space.good(&["fast", "--name", "kv", leader]);
     assert!(healed.contains("healed: 1"), "{healed}");
-    place.good(&["pause", "--name", "kv", "n2"]);
-    place.good(&["unpause", "--name", "kv", "n2"]);
-    place.good(&["kill", "--name", "kv", "n3"]);
-    place.good(&["start", "--name", "kv", "n3"]);
+    space.good(&["pause", "--name", "kv", "n2"]);
+    space.good(&["unpause", "--name", "kv", "n2"]);
+    space.good(&["kill", "--name", "kv", "n3"]);
+    space.good(&["start", "--name", "kv", "n3"]);
     // Whatever it was before: it runs again, and nothing is left in force.
     for before in [None, Some("pause"), Some("kill"), Some("stop")] {
-        let struck = before.map(|verb| place.good(&[verb, "--name", "kv", "n2"]));
-        let said = place.good(&["restart", "--name", "kv", "n2"]);
+        let struck = before.map(|verb| space.good(&[verb, "--name", "kv", "n2"]));
+        let said = space.good(&["restart", "--name", "kv", "n2"]);
         assert!(said.starts_with("n2: UP (answers after "), "{struck:?}: {said}");
     }
-    place.good(&["pause", "--name", "kv", "n2"]);
-    place.good(&["unpause", "--name", "kv", "n2"]);
-    let events = place.good(&["events", "--name", "kv", "--json"]);
+    space.good(&["pause", "--name", "kv", "n2"]);
+    space.good(&["unpause", "--name", "kv", "n2"]);
+    let events = space.good(&["events", "--name", "kv", "--json"]);
     assert_eq!(events.matches("\"kind\":\"restart\"").count(), 4, "{events}");
     assert_eq!(events.matches("\"kind\":\"failed\"").count(), 0, "{events}");
-    place.good(&["destroy", "kv"]);
-    let said = place.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
+    space.good(&["destroy", "kv"]);
+    let said = space.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
     assert!(said.contains("leave cluster.external out"), "{said}");
 }
 
@@ -202,8 +202,8 @@ fn check_says_that_a_fault_of_a_role_hits_whoever_has_it_and_whom_that_may_be() 
     let output = brownout(&["check", file, set]);
     assert_eq!(output.status.code(), Some(0), "{}", both(&output));
     let said = text(&output.stdout);
-    let places = "n1 → n2, n1 → n3, n1 → load, n2 → n1, n2 → n3, n2 → load, n3 → n1, n3 → n2, n3 → load";
-    assert!(said.contains(&format!("hits whoever is leader when it is injected, among {places}")), "{said}");
+    let among = "n1 → n2, n1 → n3, n1 → load, n2 → n1, n2 → n3, n2 → load, n3 → n1, n3 → n2, n3 → load";
+    assert!(said.contains(&format!("hits whoever is leader when it is injected, among {among}")), "{said}");
     assert!(!said.contains("spares") && said.contains("proven if"), "{said}");
     let fault = &json(&brownout(&["check", file, set, "--json"]))["cells"][0]["faults"][0];
     assert_eq!(fault["role"], "leader");

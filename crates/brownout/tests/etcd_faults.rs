@@ -108,7 +108,7 @@ fn every_kind_of_fault_is_proven_where_it_hits_and_where_it_must_not() {
     for fault in findings["trials"][0]["faults"].as_array().unwrap() {
         let rows = fault["rows"].as_array().unwrap();
         for hit in [true, false] {
-            assert!(rows.iter().any(|row| row["hit"] == hit), "hit and spared places are both judged: {fault}");
+            assert!(rows.iter().any(|row| row["hit"] == hit), "hit and spared subjects are both judged: {fault}");
         }
     }
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));

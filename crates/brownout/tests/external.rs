@@ -19,7 +19,7 @@ use brownout_clock::{
     ntp::{PORT as NTP_PORT, Responder},
 };
 use brownout_cluster::{
-    Access, Cluster, DatabaseKind, NodeDirectories, Paths, Place, Variables, cache,
+    Access, Cluster, DatabaseKind, EnterableHost, NodeDirectories, Paths, Variables, cache,
     etcd::{self, Etcd, EtcdSpec, Wanted},
     external::External,
 };
@@ -209,7 +209,7 @@ fn what_a_killed_run_left_is_refused_ctrl_c_drops_what_is_measured_and_a_node_th
 
 struct Loopback(Ipv4Addr);
 
-impl Place for Loopback {
+impl EnterableHost for Loopback {
     fn name(&self) -> &str {
         "alone"
     }

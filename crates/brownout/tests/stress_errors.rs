@@ -320,7 +320,7 @@ fn a_search_takes_failures_for_answers_and_goes_on() {
     assert_eq!((done.code, done.last()), (Some(1), "FAILURE"), "{done}");
     // 40, 20, 10, 5, 2.5, 1.25 and 1 a second, each twice; what a late client tried is not counted.
     let steps = done.json["steps"].as_array().unwrap();
-    let late = done.out.matches("(the client was late: this says nothing, and is tried again)").count();
+    let late = done.out.matches("(the client was late; the rate is tried again)").count();
     assert_eq!(steps.len(), 14 + late, "{done}");
     assert!(steps[0]["balance"]["failed"].as_u64().unwrap() > 20, "{done}");
     let search = &done.json["search"];
@@ -355,7 +355,7 @@ fn a_search_accounts_for_every_operation_and_shows_the_best_step() {
     let results = done.out.split("Results:").nth(1).unwrap_or_else(|| panic!("{done}"));
     assert!(results.contains("Op rate") && done.out.contains("the step at 200/s"), "{done}");
     let steps = done.json["steps"].as_array().unwrap();
-    let late = done.out.matches("(the client was late: this says nothing, and is tried again)").count();
+    let late = done.out.matches("(the client was late; the rate is tried again)").count();
     assert_eq!(steps.len(), 3 + late, "{done}");
     let last = steps.last().unwrap();
     assert!(last["name"] == "200/s" && last["balance"]["balances"] == true, "{last}");

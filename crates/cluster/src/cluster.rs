@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    Access, ClusterControl, ClusterError, DatabaseKind, Death, Node, NodeDirectories, Owner, Paths, Place, Readiness,
-    SystemSettings, Variables,
+    Access, ClusterControl, ClusterError, DatabaseKind, Death, EnterableHost, Node, NodeDirectories, Owner, Paths,
+    Readiness, SystemSettings, Variables,
     database::{ClusterView, Database, Member, Start},
     directories::{check_names, make_directories},
     host::Network,
@@ -45,7 +45,7 @@ impl Cluster {
     /// [`ClusterError::NotOurs`].
     pub fn start(
         database: Box<dyn Database>,
-        hosts: &[&dyn Place],
+        hosts: &[&dyn EnterableHost],
         paths: &Paths,
         prepare: &mut Prepare<'_>,
     ) -> Result<Cluster, ClusterError> {
@@ -411,7 +411,7 @@ mod tests {
 
     struct Here;
 
-    impl Place for Here {
+    impl EnterableHost for Here {
         fn name(&self) -> &str {
             "n1"
         }

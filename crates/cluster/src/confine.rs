@@ -56,7 +56,7 @@ impl Owner {
 /// memory, no core file, none of our descriptors, ordinary scheduling; it runs as `owner` when one is
 /// given, and dies with the thread that spawned it.
 ///
-/// To be called after `Place::prepare`: entering a network takes the privileges that are dropped here.
+/// To be called after `EnterableHost::enter`: entering a network takes the privileges that are dropped here.
 pub(crate) fn confine(command: &mut Command, host_name: &str, owner: Option<Owner>) -> io::Result<()> {
     let host_name = CString::new(host_name)?;
     let parent = process::id() as libc::pid_t;

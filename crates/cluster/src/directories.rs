@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use crate::{ClusterError, DatabaseKind, Owner, Place, database::Member};
+use crate::{ClusterError, DatabaseKind, EnterableHost, Owner, database::Member};
 
 /// Where a cluster's files go, and whose they are.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl NodeDirectories {
 /// Environment variables, by name.
 pub type Variables = Vec<(OsString, OsString)>;
 
-pub(crate) fn check_names(hosts: &[&dyn Place]) -> Result<(), ClusterError> {
+pub(crate) fn check_names(hosts: &[&dyn EnterableHost]) -> Result<(), ClusterError> {
     if hosts.is_empty() {
         return Err(ClusterError::NoHosts);
     }

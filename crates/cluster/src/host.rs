@@ -10,10 +10,10 @@ use std::{
     thread,
 };
 
-use brownout_base::Place;
+use brownout_base::EnterableHost;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The network of a place, held open so that it can be entered when the place itself is out of reach; or the one that this
+/// The network of a host, held open so that it can be entered when the host itself is out of reach; or the one that this
 /// process is in, which nobody has to enter.
 #[derive(Clone)]
 pub(crate) struct Network(Option<Arc<OwnedFd>>);
@@ -25,7 +25,7 @@ impl Network {
     }
 
     /// Opens the network of `host`.
-    pub(crate) fn of(host: &dyn Place) -> io::Result<Network> {
+    pub(crate) fn of(host: &dyn EnterableHost) -> io::Result<Network> {
         // In a thread of its own: entering changes the thread for good, and the caller's stays where it is.
         in_own_thread(|| {
             host.enter()?;

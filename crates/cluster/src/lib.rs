@@ -1,6 +1,6 @@
 //! Systems under test, on hosts.
 //!
-//! A cluster is real database processes, one per [`Place`] (a host of the lab). This crate provisions the
+//! A cluster is real database processes, one per [`EnterableHost`] (a host of the lab). This crate provisions the
 //! software ([`cassandra::maven`], [`cassandra::tarball`], [`etcd`]), writes each node's configuration, starts the
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
@@ -47,7 +47,7 @@ mod state;
 mod stream;
 mod supervisor;
 
-pub use brownout_base::Place;
+pub use brownout_base::EnterableHost;
 pub use cassandra::{
     Cassandra, CassandraSpec, DEFAULT_HEAP, Distribution, Encryption, Internode, Jit, Origin, Site, memory_needed,
 };

@@ -349,7 +349,7 @@ fn sites_that_do_not_fit_start_nothing() {
     let spec = CassandraSpec { sites, ..quick() };
     let paths = ground.paths("none");
     let database = Cassandra::new(&spec, &ground.installed(), &BTreeMap::new()).unwrap();
-    let result = Cluster::start(Box::new(database), &ground.places(), &paths, &mut |_| Ok(Vec::new()));
+    let result = Cluster::start(Box::new(database), &ground.hosts(), &paths, &mut |_| Ok(Vec::new()));
     assert!(result.is_err_and(|error| error.to_string().contains("n2 is in no data centre")));
     assert!(!paths.scratch.exists(), "nothing was made");
 }

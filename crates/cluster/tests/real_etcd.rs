@@ -17,7 +17,7 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 use brownout_cluster::{
-    Cluster, ClusterError, Evidence, EvidenceWatch, Heartbeats, Paths, Place, Question, cache,
+    Cluster, ClusterError, EnterableHost, Evidence, EvidenceWatch, Heartbeats, Paths, Question, cache,
     etcd::{self, Etcd, EtcdSpec, Installed, Wanted},
 };
 use brownout_network::{Host, HostSpec, Network, NetworkSpec};
@@ -72,8 +72,9 @@ impl Ground {
         let database = Etcd::new(&EtcdSpec { settings, settings_of: BTreeMap::new() }, &self.installed).unwrap();
         let directory = self.directory.path().join(name);
         let paths = Paths { scratch: directory.join("scratch"), logs: directory.join("logs"), owner: owner() };
-        let places: Vec<&dyn Place> = self.network.hosts().iter().map(|host| host as &dyn Place).collect();
-        Cluster::start(Box::new(database), &places, &paths, &mut |_| Ok(Vec::new())).unwrap()
+        let hosts: Vec<&dyn EnterableHost> =
+            self.network.hosts().iter().map(|host| host as &dyn EnterableHost).collect();
+        Cluster::start(Box::new(database), &hosts, &paths, &mut |_| Ok(Vec::new())).unwrap()
     }
 
     fn host(&self, name: &str) -> &Host {

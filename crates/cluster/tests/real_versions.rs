@@ -52,7 +52,7 @@ fn start(
 ) -> Cluster {
     let start = || {
         let database = Cassandra::new(spec, most, others)?;
-        Cluster::start(Box::new(database), &ground.places(), paths, &mut |_| Ok(Vec::new()))
+        Cluster::start(Box::new(database), &ground.hosts(), paths, &mut |_| Ok(Vec::new()))
     };
     // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
     thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()

@@ -26,7 +26,7 @@ impl Operation {
     /// Every kind, in the order of [`Operation::index`].
     pub const ALL: [Operation; 4] = [Operation::Read, Operation::Write, Operation::Sync, Operation::Metadata];
 
-    /// Its place in [`Operation::ALL`].
+    /// Its index in [`Operation::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }

@@ -32,7 +32,7 @@ pub struct PhaseRunner<'a> {
     pub plan: &'a Plan,
     /// Of the trial, from 1.
     pub number: u32,
-    /// Its place among all.
+    /// Its index among all.
     pub course: Course,
     /// Its marks.
     pub time_line: TimeLine,

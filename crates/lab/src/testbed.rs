@@ -16,7 +16,7 @@ use brownout_clock::{
     ntp::{PORT as NTP_PORT, Responder},
     write_object,
 };
-use brownout_cluster::{Cluster, NodeDirectories, Place};
+use brownout_cluster::{Cluster, EnterableHost, NodeDirectories};
 use brownout_disk::{Disk, DiskOptions};
 use brownout_load::{Coordinator, ThreadStart, WireOptions};
 use brownout_machine::{Awake, Scheduling};
@@ -75,8 +75,8 @@ impl Testbed {
         let mut clocks = BTreeMap::new();
         let mut disks: Vec<Disk> = Vec::new();
         let mut controls = BTreeMap::new();
-        let places: Vec<&dyn Place> =
-            spec.layout.hosts.nodes().filter_map(|node| network.service_place(&node.name)).collect();
+        let hosts: Vec<&dyn EnterableHost> =
+            spec.layout.hosts.nodes().filter_map(|node| network.service_host(&node.name)).collect();
         let mut prepare = |node: &NodeDirectories| -> io::Result<Vec<(OsString, OsString)>> {
             let mut environment = Vec::new();
             if needs.clocks.contains(&node.name) {
@@ -89,14 +89,14 @@ impl Testbed {
             if needs.disks.contains(&node.name) {
                 for (directory, target) in &node.disks {
                     let disk = disk(&node.home, directory, target, DiskOptions { seed })?;
-                    let place = NodeDisk { control: disk.control(), directory: target.clone() };
-                    controls.insert((node.name.clone(), (*directory).to_owned()), place);
+                    let made = NodeDisk { control: disk.control(), directory: target.clone() };
+                    controls.insert((node.name.clone(), (*directory).to_owned()), made);
                     disks.push(disk);
                 }
             }
             Ok(environment)
         };
-        let cluster = Cluster::start(spec.database()?, &places, &paths, &mut prepare)?;
+        let cluster = Cluster::start(spec.database()?, &hosts, &paths, &mut prepare)?;
         // Hosts whose clock cannot be wrong answer with the true time.
         for host in network.hosts().iter().filter(|host| !clocks.contains_key(host.name())).collect::<Vec<_>>() {
             let clock = HostClock::create(paths.scratch.join(format!("{}.clock", host.name())))?;

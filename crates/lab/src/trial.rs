@@ -45,7 +45,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) load: usize,
     /// "trial 3 of 12 (delay 10ms)".
     pub(crate) title: String,
-    /// Its place among all, for progress.
+    /// Its index among all, for progress.
     pub(crate) course: Course,
     /// Faults are acknowledged and not put in force: the negative control.
     pub(crate) sabotage: bool,

@@ -62,6 +62,6 @@ pub use wire::{
     UnknownCompression, UnknownProtocol, Values, Version, WireOptions,
 };
 pub use workload::{
-    Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Next, Received, Route, Sending, ServerError, Table,
-    ThreadWorkload, Ticket, Timestamps, Verdict, WatchedRange, Workload,
+    Drawn, Ended, Ending, Finding, KeyValue, LARGEST_ANSWER, Meaning, Next, Received, Route, Sending, ServerError,
+    Table, ThreadWorkload, Ticket, Timestamps, WatchedRange, Workload,
 };

@@ -9,9 +9,9 @@ use std::{
 };
 
 use brownout_load::{
-    Answer, BatchKind, Compression, Consistency, Credentials, DataPath, Drawn, Ending, Engine, EngineConfig, Next,
-    Outcome, Pace, Parameters, Protocol, Received, Request, Route, Sending, ServerError, ThreadWorkload, Ticket,
-    Verdict, Version, WireOptions, Workload,
+    Answer, BatchKind, Compression, Consistency, Credentials, DataPath, Drawn, Ending, Engine, EngineConfig, Meaning,
+    Next, Outcome, Pace, Parameters, Protocol, Received, Request, Route, Sending, ServerError, ThreadWorkload, Ticket,
+    Version, WireOptions, Workload,
     stub::{Answer as Reply, Behaviour, Content, Freeze, Stub, StubOptions},
 };
 use common::*;
@@ -79,16 +79,16 @@ impl ThreadWorkload for Speaker {
         self.questions[ticket.0 as usize](request, self.page.as_deref());
     }
 
-    fn answer(&mut self, _: Ticket, answer: &Answer<'_>, _: &Received) -> Verdict {
+    fn answer(&mut self, _: Ticket, answer: &Answer<'_>, _: &Received) -> Meaning {
         self.heard.lock().unwrap().push(told(answer));
         self.page = match answer {
             Answer::Rows(rows) => rows.paging_state().map(<[u8]>::to_vec),
             _ => None,
         };
         if self.page.is_some() {
-            Verdict { next: Next::Page, page: true, ..Verdict::done(1, 1) }
+            Meaning { next: Next::Page, page: true, ..Meaning::done(1, 1) }
         } else {
-            Verdict::done(1, 1)
+            Meaning::done(1, 1)
         }
     }
 

@@ -15,7 +15,7 @@ use std::{
 pub(crate) use build::{Settings, route_overlay, tun_error};
 pub use statistics::ChecksumErrors;
 
-use brownout_base::{HostId, Place};
+use brownout_base::{EnterableHost, HostId};
 
 use self::statistics::Statistics;
 use crate::{
@@ -91,7 +91,7 @@ impl Host {
         })
     }
 
-    /// Its place in the network.
+    /// Its index in the network.
     pub fn id(&self) -> HostId {
         self.0.id
     }
@@ -158,7 +158,7 @@ impl Host {
     }
 }
 
-impl Place for Host {
+impl EnterableHost for Host {
     fn name(&self) -> &str {
         self.name()
     }

@@ -9,7 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
+use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh};
 use brownout_machine::{Scheduling, open_files, raise_file_limit};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     emulator::{self, Announcement},
     error::NetworkError,
     host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
-    overlay::{self, Overlay, OverlayNetwork, ServicePlace},
+    overlay::{self, Overlay, OverlayNetwork, ServiceHost},
     subnet::{Subnet, carrier_address},
 };
 
@@ -60,7 +60,7 @@ pub struct NetworkSpec {
 #[derive(Debug)]
 pub struct Network {
     hosts: Vec<Host>,
-    services: Vec<ServicePlace>,
+    services: Vec<ServiceHost>,
     overlay: Option<OverlayNetwork>,
     mtu: u16,
     emulator: Emulator,
@@ -110,7 +110,7 @@ impl Network {
             spec.hosts.iter().map(|host| (host.address, host.address6())).collect();
         let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime, memory)?;
         let Announcement { scheduling, schedstat } = announcement;
-        let services = hosts.iter().cloned().map(ServicePlace).collect();
+        let services = hosts.iter().cloned().map(ServiceHost).collect();
         // Whole before there is an overlay: if that fails, this ends the emulator.
         let mut network = Network {
             hosts,
@@ -177,8 +177,8 @@ impl Network {
 
     /// A host by the address at which others reach what runs on it: that on the overlay, if there is one; `None` if there is
     /// no such host.
-    pub fn service_place(&self, name: &str) -> Option<&dyn Place> {
-        self.services.iter().find(|place| place.0.name() == name).map(|place| place as &dyn Place)
+    pub fn service_host(&self, name: &str) -> Option<&dyn EnterableHost> {
+        self.services.iter().find(|host| host.0.name() == name).map(|host| host as &dyn EnterableHost)
     }
 
     /// That address; `None` if there is no such host.
@@ -253,8 +253,8 @@ impl Network {
 }
 
 impl Mesh for Network {
-    fn places(&self) -> Vec<&dyn Place> {
-        self.hosts.iter().map(|host| host as &dyn Place).collect()
+    fn enterable_hosts(&self) -> Vec<&dyn EnterableHost> {
+        self.hosts.iter().map(|host| host as &dyn EnterableHost).collect()
     }
 
     fn mtu(&self) -> u16 {

@@ -318,13 +318,13 @@ fn what_the_thread_of_wireguard_does_not_read_in_time_is_counted_where_it_waited
 #[test]
 fn hosts_have_the_same_names_on_both_layers_and_addresses_of_their_own() {
     let network = network(Overlay::Vxlan, 3);
-    let (below, above) = (network.places(), network.overlay().unwrap().places());
+    let (below, above) = (network.enterable_hosts(), network.overlay().unwrap().enterable_hosts());
     assert!(below.iter().zip(&above).all(|(one, other)| one.name() == other.name()));
-    let addresses: Vec<String> = above.iter().map(|place| place.address().to_string()).collect();
+    let addresses: Vec<String> = above.iter().map(|host| host.address().to_string()).collect();
     assert_eq!(addresses, ["10.78.0.1", "10.78.0.2", "10.78.0.3"]);
     assert_eq!(below[0].address().to_string(), "10.77.0.1");
     let plain = common::network(2);
     assert!(plain.overlay().is_none());
     assert_eq!(plain.service_address(plain.hosts()[1].id()), Some(plain.hosts()[1].address()));
-    assert_eq!(plain.service_place("h1").unwrap().address(), plain.hosts()[1].address());
+    assert_eq!(plain.service_host("h1").unwrap().address(), plain.hosts()[1].address());
 }

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use brownout_base::{Mesh, Place};
+use brownout_base::{EnterableHost, Mesh};
 use rustix::net::{
     MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg,
     sockopt::{
@@ -52,22 +52,22 @@ impl Socket {
         network: &dyn Mesh,
         more: impl Fn() -> T + Sync,
     ) -> Result<Vec<(Socket, T)>, ProbeError> {
-        let open = |place: &dyn Place| {
+        let open = |host: &dyn EnterableHost| {
             let failed = |action| {
                 move |source| {
-                    let (host, address) = (place.name().to_owned(), place.address());
+                    let (host, address) = (host.name().to_owned(), host.address());
                     ProbeError::Socket { host, address, action, source }
                 }
             };
-            place.enter().map_err(failed("enter the host"))?;
-            let socket = Self::bind(place.address()).map_err(failed("open a UDP socket with receive times"));
+            host.enter().map_err(failed("enter the host"))?;
+            let socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"));
             socket.map(|socket| (socket, more()))
         };
         // On a thread of their own, which goes from host to host: the caller's stays where it is.
         thread::scope(|scope| {
             thread::Builder::new()
                 .name("sockets".to_owned())
-                .spawn_scoped(scope, || network.places().into_iter().map(open).collect())
+                .spawn_scoped(scope, || network.enterable_hosts().into_iter().map(open).collect())
                 .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

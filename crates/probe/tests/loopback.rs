@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_base::{HostId, Link, LongestHold, Mesh, Place};
+use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh};
 use brownout_probe::{ProbeError, ProbeHealth, ProbeSample, Probes, TrainSpec, Trains};
 
 /// For what must come.
@@ -26,7 +26,7 @@ struct Here {
     is_open: bool,
 }
 
-impl Place for Here {
+impl EnterableHost for Here {
     fn name(&self) -> &str {
         &self.name
     }
@@ -51,20 +51,20 @@ impl LongestHold for Hold {
 }
 
 struct Loopback {
-    places: Vec<Here>,
+    hosts: Vec<Here>,
     hold: Arc<Hold>,
 }
 
 impl Loopback {
     fn new(hosts: u8) -> Self {
-        let place = |n| Here { name: format!("h{n}"), address: Ipv4Addr::new(127, 0, 0, n + 1), is_open: true };
-        Loopback { places: (0..hosts).map(place).collect(), hold: Arc::default() }
+        let host = |n| Here { name: format!("h{n}"), address: Ipv4Addr::new(127, 0, 0, n + 1), is_open: true };
+        Loopback { hosts: (0..hosts).map(host).collect(), hold: Arc::default() }
     }
 }
 
 impl Mesh for Loopback {
-    fn places(&self) -> Vec<&dyn Place> {
-        self.places.iter().map(|place| place as &dyn Place).collect()
+    fn enterable_hosts(&self) -> Vec<&dyn EnterableHost> {
+        self.hosts.iter().map(|host| host as &dyn EnterableHost).collect()
     }
 
     fn mtu(&self) -> u16 {
@@ -143,7 +143,7 @@ fn links_that_are_none_and_hosts_that_cannot_be_entered_are_named() {
     let beyond = Link { from: HostId(0), to: HostId(2) };
     let error = Probes::start_on(&network, &[beyond], Duration::from_millis(10)).unwrap_err();
     assert!(matches!(error, ProbeError::NoSuchLink { from: 0, to: 2, hosts: 2 }), "{error}");
-    network.places[1].is_open = false;
+    network.hosts[1].is_open = false;
     let error = Probes::start(&network, Duration::from_millis(10)).unwrap_err().to_string();
     assert!(error.contains("host h1 (127.0.0.2): enter the host"), "{error}");
 }

@@ -216,20 +216,20 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What one fault must show in one place.
+/// What one fault must show of one subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
     /// Where.
     pub subject: Subject,
     /// What is measured.
     pub quantity: Quantity,
-    /// Whether the fault is meant to hit this place; a spared one must show nothing.
+    /// Whether the fault is meant to hit this subject; a spared one must show nothing.
     pub hit: bool,
-    /// The change or the value asked for, in the quantity's unit; 0 in a spared place.
+    /// The change or the value asked for, in the quantity's unit; 0 for a spared subject.
     pub asked: f64,
     /// How far from it the measured one may lie and still prove the fault, same unit.
     pub tolerance: f64,
-    /// Of a share in a place that is hit: how many packets are hit in a row, on average over all runs of them; none where each is by
+    /// Of a share of a subject that is hit: how many packets are hit in a row, on average over all runs of them; none where each is by
     /// itself, where nobody can say, and in runs that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
@@ -238,7 +238,7 @@ pub struct Expectation {
 /// One fault of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultRecord {
-    /// Its place in the experiment's list, from 0.
+    /// Its index in the experiment's list.
     pub index: u32,
     /// `slow`, `partition`, `pause`, …
     pub kind: String,
@@ -300,7 +300,7 @@ impl FaultRecord {
     }
 }
 
-/// How hard a fault hits, and what that must show in every place: hit and spared.
+/// How hard a fault hits, and what that must show of every subject: hit and spared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Severity {
     /// "100ms"; empty for a fault that has but one.
@@ -312,7 +312,7 @@ pub struct Severity {
 /// A stretch of time in which a fault was in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
-    /// The place of its severity in [`FaultRecord::severities`].
+    /// The index of its severity in [`FaultRecord::severities`].
     pub severity: u32,
     /// When it came into force; none if it has not yet.
     pub injected: Option<Stamp>,

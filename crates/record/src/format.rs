@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// Every column: table, name, type, whether it must be there, and its place in the primary key.
+    /// Every column: table, name, type, whether it must be there, and its position in the primary key.
     type Columns = BTreeSet<(String, String, String, bool, i64)>;
 
     fn columns(db: &Connection) -> Columns {

@@ -309,7 +309,7 @@ pub struct CpuRow {
     pub busy_ns: u64,
 }
 
-/// One measurement by a witness of a fault: one who looks at the place itself, beside the probes and the emulator.
+/// One measurement by a witness of a fault: one who looks at the subject itself, beside the probes and the emulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WitnessRow {
     /// When it was begun, ns since the run's zero.

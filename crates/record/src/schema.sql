@@ -113,7 +113,7 @@ CREATE TABLE cpu (
     PRIMARY KEY (trial, starts_ns, subject)
 ) WITHOUT ROWID;
 
--- What those saw who look at the place of a fault itself: one row for each measurement. The place is a host; or, with a
+-- What those saw who look at the subject of a fault itself: one row for each measurement. The subject is a host; or, with a
 -- receiver, the way from that host to it; or, with a directory, that directory of the host. Values: ns, shares 0 to 1, bit/s;
 -- a single heartbeat, or one write that could have failed, is 1 or 0.
 CREATE TABLE witness (

@@ -127,7 +127,7 @@ fn cells(one: &DetectorSummary) -> [String; 6] {
 fn explained(all: &[DetectorSummary]) -> String {
     let faults = all.iter().map(|one| one.faults).max().unwrap_or(0);
     let faults = if faults > 0 {
-        "after: from the injection to the first alarm (median of those detected; range); right/wrong/none: the place that it named; "
+        "after: from the injection to the first alarm (median of those detected; range); right/wrong/none: the host or link that it named; "
     } else {
         ""
     };

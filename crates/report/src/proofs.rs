@@ -1,4 +1,4 @@
-//! The proof of a fault in few lines: for each quantity the worst place that is hit, and the worst that is spared.
+//! The proof of a fault in few lines: for each quantity the worst subject that is hit, and the worst that is spared.
 
 use brownout_analysis::{FaultFindings, Proof, ProofRow, SourceSeen, words};
 use brownout_record::Quantity;
@@ -12,7 +12,7 @@ pub struct ProofLine<'a> {
     /// The severity in words; empty for a fault that has but one.
     pub severity: &'a str,
     /// "n2", or "3 hit, worst n2 → n1".
-    pub place: String,
+    pub subject: String,
     /// The row that stands for all of them.
     pub row: &'a ProofRow,
 }
@@ -21,7 +21,7 @@ pub struct ProofLine<'a> {
 pub fn lines(fault: &FaultFindings) -> Vec<ProofLine<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for row in &fault.rows {
-        // A spared place shows nothing, whatever the severity.
+        // A spared subject shows nothing, whatever the severity.
         let severity = if row.hit { row.severity } else { 0 };
         let known = groups.iter_mut().find(|group| (group.0, group.1, group.2) == (row.hit, row.quantity, severity));
         match known {
@@ -38,16 +38,16 @@ type Group<'a> = (bool, Quantity, u32, Vec<&'a ProofRow>);
 
 fn line<'a>(fault: &'a FaultFindings, (hit, quantity, severity, rows): Group<'a>) -> Option<ProofLine<'a>> {
     let row = rows.iter().copied().max_by(|one, other| strain(one).total_cmp(&strain(other)))?;
-    let mut places: Vec<_> = rows.iter().map(|row| &row.subject).collect();
-    places.sort_unstable();
-    places.dedup();
-    let place = match (hit, places.len()) {
+    let mut subjects: Vec<_> = rows.iter().map(|row| &row.subject).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let subject = match (hit, subjects.len()) {
         (true, 1) => row.subject.to_string(),
         (true, count) => format!("{count} hit, worst {}", row.subject),
         (false, count) => format!("{count} spared, worst {}", row.subject),
     };
     let severity = fault.severities.get(severity as usize).filter(|_| hit && fault.severities.len() > 1);
-    Some(ProofLine { what: words::name(quantity), severity: severity.map_or("", String::as_str), place, row })
+    Some(ProofLine { what: words::name(quantity), severity: severity.map_or("", String::as_str), subject, row })
 }
 
 /// How much of what it is allowed a row takes: the worst of several is the one that takes most.

@@ -82,7 +82,7 @@ pub fn points(frame: &Frame<'_>, own: &[&EvidenceRow], heard: &[u64]) -> Vec<(f6
     let moments = (0..).map(|step| first.at_ns + step * STEP_NS).take_while(|at| *at <= ends_ns);
     let value = |at: u64| {
         let before = heard.partition_point(|one| *one <= at);
-        let last = before.checked_sub(1).and_then(|place| heard.get(place))?;
+        let last = before.checked_sub(1).and_then(|index| heard.get(index))?;
         if at - last > HEARD_WITHIN_NS {
             return None;
         }

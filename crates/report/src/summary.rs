@@ -390,7 +390,7 @@ impl Page {
             let last = if ramp { text::shorten(line.severity, 14) } else { proofs::after(row) };
             let cells = vec![
                 line.what.to_owned(),
-                text::shorten(&line.place, 34),
+                text::shorten(&line.subject, 34),
                 proofs::asked(row),
                 proofs::measured(row),
                 proofs::allowed(row),

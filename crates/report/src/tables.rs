@@ -318,12 +318,12 @@ pub fn standstill(scope: &Scope<'_>) -> Option<String> {
     (!own.is_empty()).then(|| table("", &caption, &STANDSTILL_HEADINGS, rows.collect()))
 }
 
-/// The proof of one fault: the worst places, and all of them on demand.
+/// The proof of one fault: the worst subjects, and all of them on demand.
 pub fn proof(fault: &FaultFindings) -> String {
     let ramp = fault.severities.len() > 1;
     let rows = proofs::lines(fault).into_iter().map(|line| {
         let row = line.row;
-        let mut cells = vec![cell(line.what), marked("words", &line.place)];
+        let mut cells = vec![cell(line.what), marked("words", &line.subject)];
         if ramp {
             cells.push(marked("words", line.severity));
         }
@@ -341,10 +341,10 @@ pub fn proof(fault: &FaultFindings) -> String {
     }
     headings.extend(["asked", "measured", "tolerance", "after healing", "told by", "verdict"]);
     let worst = table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect());
-    worst + &details(&format!("All {} places and sources", fault.rows.len()), &all_sources(fault))
+    worst + &details(&format!("All {} subjects and sources", fault.rows.len()), &all_sources(fault))
 }
 
-/// Spared places that are as they should be and stand in the table of all; a lab of 50 hosts has thousands of them.
+/// Spared subjects that are as they should be and stand in the table of all; a lab of 50 hosts has thousands of them.
 const LISTED: usize = 150;
 
 fn all_sources(fault: &FaultFindings) -> String {
@@ -387,8 +387,8 @@ fn all_sources(fault: &FaultFindings) -> String {
         }
     }
     let caption = match left {
-        0 => "Every place, by everyone who looked".to_owned(),
-        left => format!("Every place, by everyone who looked; {left} more spared places, all proven, are in the JSON"),
+        0 => "Every subject, by every source".to_owned(),
+        left => format!("Every subject, by every source; {left} more spared ones, all proven, are in the JSON"),
     };
     let headings = [
         "where", "what", "severity", "", "by", "before", "during", "after", "seen", "expected", "±", "samples",

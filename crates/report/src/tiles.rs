@@ -97,7 +97,7 @@ fn of_faults(scope: &Scope<'_>) -> Vec<Tile> {
         (
             "faults proven",
             format!("{proven} of {}", faults().count()),
-            "in hit and spared places, before, during, after".to_owned(),
+            "on hit and spared subjects, before, during, after".to_owned(),
         ),
         (
             "instrument error p99",

@@ -10,7 +10,7 @@ use crate::{
     scale::{around_zero, log_range},
 };
 
-/// Lines that a figure can have and still be read. Places that a fault hits come first.
+/// Lines that a figure can have and still be read. Subjects that a fault hits come first.
 const LINES: usize = 12;
 /// Measurements are drawn in steps of this, ns.
 const STEP_NS: u64 = 1_000_000_000;

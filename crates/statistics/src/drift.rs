@@ -59,7 +59,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     Some(Trend { score, p: beyond_normal(z) })
 }
 
-/// The place of the first value after the likeliest change: where the parts before and after it lie farthest apart by
+/// The index of the first value after the likeliest change: where the parts before and after it lie farthest apart by
 /// the energy distance, each part having two values at least (Matteson and James, "A nonparametric approach for
 /// multiple change point analysis of multivariate data", Journal of the American Statistical Association 109, 2014:
 /// their E-divisive, one change, without its test). None of fewer than four values.

@@ -3,7 +3,7 @@
 /// Which of many are called different.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
-    /// Their places, ascending.
+    /// Their indices, ascending.
     pub selected: Vec<usize>,
     /// Of each, the smallest false discovery rate at which it would be selected.
     pub adjusted: Vec<f64>,

@@ -7,7 +7,7 @@ use std::f64::consts::{LN_2, TAU};
 
 use brownout_base::random::Random;
 use brownout_statistics::{
-    capacity::{Answer, Capacity, Estimate, Next, Search, Verdict},
+    capacity::{Answer, Capacity, Estimate, Next, Search, StepOutcome},
     median,
 };
 
@@ -89,7 +89,7 @@ impl System {
             };
             let chance =
                 passes + (1.0 - passes - misses) * (self.kept)((rate / threshold).ln() - moved - drift * steps as f64);
-            capacity.learn(rate, if random.chance(chance) { Verdict::Kept } else { Verdict::Missed });
+            capacity.learn(rate, if random.chance(chance) { StepOutcome::Kept } else { StepOutcome::Missed });
             moved = moved * stays + (1.0 - stays * stays).sqrt() * deviation * normal(random);
             steps += 1;
         }
@@ -161,14 +161,14 @@ fn a_threshold_that_drifts_is_found_on_its_way() {
 }
 
 /// Whoever offers rates above `most` is late; what is kept below the threshold is kept always.
-fn sharp(search: Search, threshold: f64, most: f64, accidents: &[Verdict]) -> (Next, Vec<f64>) {
+fn sharp(search: Search, threshold: f64, most: f64, accidents: &[StepOutcome]) -> (Next, Vec<f64>) {
     let (mut capacity, mut tried) = (Capacity::new(search), Vec::new());
     while let Next::Try(rate) = capacity.next() {
         let verdict = match accidents.get(tried.len()) {
             Some(verdict) => *verdict,
-            None if rate <= threshold => Verdict::Kept,
-            None if rate > most => Verdict::NotTold,
-            None => Verdict::Missed,
+            None if rate <= threshold => StepOutcome::Kept,
+            None if rate > most => StepOutcome::Unusable,
+            None => StepOutcome::Missed,
         };
         tried.push(rate);
         capacity.learn(rate, verdict);
@@ -196,7 +196,7 @@ fn a_climb_doubles_until_a_rate_has_missed_twice_and_offers_no_more() {
         "{rate} {interval:?}"
     );
     // One pause does not end it; what is too much to begin with is halved.
-    let (_, tried) = sharp(SEARCH, 5_000.0, ANY, &[Verdict::Missed]);
+    let (_, tried) = sharp(SEARCH, 5_000.0, ANY, &[StepOutcome::Missed]);
     assert_eq!(tried[..4], [1e3, 1e3, 2e3, 4e3]);
     let (_, tried) = sharp(SEARCH, 300.0, ANY, &[]);
     assert_eq!(tried[..5], [1e3, 1e3, 500.0, 500.0, 250.0]);
@@ -204,9 +204,9 @@ fn a_climb_doubles_until_a_rate_has_missed_twice_and_offers_no_more() {
 
 #[test]
 fn an_accident_of_the_climb_does_not_shut_the_threshold_out() {
-    let mut accidents = [Verdict::Missed; 7];
+    let mut accidents = [StepOutcome::Missed; 7];
     // 1,600 and 800 missed twice; 400 is kept by accident.
-    accidents[4] = Verdict::Kept;
+    accidents[4] = StepOutcome::Kept;
     let (end, tried) = sharp(Search { from: 1_600.0, ..SEARCH }, 110.0, ANY, &accidents[..5]);
     assert_eq!(tried[4], 400.0);
     let Estimate { interval, .. } = threshold(end);
@@ -221,11 +221,11 @@ fn the_ends_of_a_search_are_kept_to_and_said() {
     let (end, tried) = sharp(narrow, 1.0, ANY, &[]);
     assert_eq!((end, tried), (Next::End(Answer::Never { lowest: 50.0 }), vec![100.0, 100.0, 50.0, 50.0]));
     // Two pauses at the highest: it is offered again until it is known that it keeps, and nothing above.
-    let pauses = [Verdict::Kept, Verdict::Kept, Verdict::Missed, Verdict::Missed];
+    let pauses = [StepOutcome::Kept, StepOutcome::Kept, StepOutcome::Missed, StepOutcome::Missed];
     let (end, tried) = sharp(narrow, 1e4, ANY, &pauses);
     assert_eq!(end, Next::End(Answer::Always { highest: 300.0 }));
     assert!(tried.len() < 20 && tried.iter().all(|rate| *rate <= 300.0), "{tried:?}");
-    let (end, tried) = sharp(narrow, 1.0, ANY, &[Verdict::Missed, Verdict::Missed, Verdict::Kept]);
+    let (end, tried) = sharp(narrow, 1.0, ANY, &[StepOutcome::Missed, StepOutcome::Missed, StepOutcome::Kept]);
     assert_eq!(end, Next::End(Answer::Never { lowest: 50.0 }));
     assert!(tried.len() < 20 && tried.iter().all(|rate| *rate >= 50.0), "{tried:?}");
     // The first rate is tried, wherever it is.
@@ -236,7 +236,7 @@ fn the_ends_of_a_search_are_kept_to_and_said() {
 #[test]
 fn what_a_late_client_missed_teaches_nothing_and_after_four_times_there_is_no_answer() {
     let (end, tried) = sharp(SEARCH, 3_000.0, 3_500.0, &[]);
-    assert_eq!(end, Next::End(Answer::NotTold { at_least: Some(2_000.0), tried: 4_000.0 }));
+    assert_eq!(end, Next::End(Answer::Undetermined { at_least: Some(2_000.0), tried: 4_000.0 }));
     assert_eq!(tried, [1e3, 2e3, 4e3, 4e3, 4e3, 4e3]);
     // Fewer times do not matter, in the climb and after it.
     let mut late = Capacity::new(SEARCH);
@@ -244,9 +244,9 @@ fn what_a_late_client_missed_teaches_nothing_and_after_four_times_there_is_no_an
     for step in 0..12 {
         let (Next::Try(rate), same) = (late.next(), punctual.next()) else { break };
         assert_eq!(same, Next::Try(rate), "step {step}");
-        (0..SEARCH.attempts - 1).for_each(|_| late.learn(rate, Verdict::NotTold));
+        (0..SEARCH.attempts - 1).for_each(|_| late.learn(rate, StepOutcome::Unusable));
         assert_eq!(late.next(), same, "step {step}");
-        let verdict = if rate <= 3_000.0 { Verdict::Kept } else { Verdict::Missed };
+        let verdict = if rate <= 3_000.0 { StepOutcome::Kept } else { StepOutcome::Missed };
         [&mut late, &mut punctual].into_iter().for_each(|search| search.learn(rate, verdict));
     }
     assert!(late.estimate().is_some() && late.estimate() == punctual.estimate());
@@ -263,7 +263,7 @@ fn a_search_is_taken_up_again_by_learning_its_steps_again() {
         assert_eq!((again.next(), again.estimate()), (before.next(), before.estimate()));
         let Next::Try(rate) = before.next() else { break };
         let kept = random.chance(logistic((rate / 3_000.0).ln(), 0.05));
-        steps.push((rate, if kept { Verdict::Kept } else { Verdict::Missed }));
+        steps.push((rate, if kept { StepOutcome::Kept } else { StepOutcome::Missed }));
         before.learn(rate, steps[steps.len() - 1].1);
     }
     assert!(steps.len() > 10, "{steps:?}");

@@ -26,7 +26,7 @@ pub(super) struct Figure {
 pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>, margin: f64) -> (Vec<Compared>, Option<f64>) {
     let p: Vec<f64> = figures.iter().filter_map(|figure| figure.difference).map(|difference| difference.p).collect();
     let Selection { selected, interval_alpha, .. } = benjamini_hochberg(&p, ALPHA);
-    let mut place = 0;
+    let mut index = 0;
     let judged = figures.into_iter().map(|mut figure| {
         match figure.difference {
             Some(difference) => {
@@ -34,10 +34,10 @@ pub(super) fn judged(figures: Vec<Figure>, few: Option<&str>, margin: f64) -> (V
                     &mut figure.compared,
                     &difference,
                     interval_alpha,
-                    selected.binary_search(&place).is_ok(),
+                    selected.binary_search(&index).is_ok(),
                     margin,
                 );
-                place += 1;
+                index += 1;
             }
             None if figure.never => {
                 figure.compared.outcome = Outcome::NotJudged;
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn intervals_agree_with_the_verdicts() {
-        let apart: Vec<f64> = (0..20).map(|place| f64::from(place) * 0.7 - 4.0).collect();
+        let apart: Vec<f64> = (0..20).map(|index| f64::from(index) * 0.7 - 4.0).collect();
         let found = outcomes(&apart);
         assert!(found.iter().any(|(outcome, _)| *outcome == Outcome::Worse), "{found:?}");
         for (outcome, excludes) in found {

@@ -130,12 +130,12 @@ impl Runs {
 /// are judged together. And the names of those that some trials have and others have not.
 pub(super) fn of_cell(cell: &str, a: &[RunTrials], b: &[RunTrials]) -> (Vec<Figure>, Vec<String>) {
     let (mut all, mut lacking) = (Vec::new(), Vec::new());
-    let mut add = |place: (&str, Option<&str>), figure: Result<Figure, bool>, name: &str| match figure {
+    let mut add = |part: (&str, Option<&str>), figure: Result<Figure, bool>, name: &str| match figure {
         Ok(figure) => all.push(figure),
         Err(false) => {}
         Err(true) => {
-            let of = place.1.map(|operation| format!(" of {operation}")).unwrap_or_default();
-            lacking.push(format!("{name}{of} in the {} phase", place.0));
+            let of = part.1.map(|operation| format!(" of {operation}")).unwrap_or_default();
+            lacking.push(format!("{name}{of} in the {} phase", part.0));
         }
     };
     for name in phase::MEASURED {
@@ -153,8 +153,8 @@ pub(super) fn of_cell(cell: &str, a: &[RunTrials], b: &[RunTrials]) -> (Vec<Figu
                     let part = phase.statements.iter().find(|part| part.name == operation)?;
                     (metric.of)(phase, part)
                 };
-                let place = (name, Some(operation.as_str()));
-                add(place, both(a, b, place, metric, of), metric.name);
+                let part = (name, Some(operation.as_str()));
+                add(part, both(a, b, part, metric, of), metric.name);
             }
         }
     }

@@ -45,8 +45,8 @@ pub(super) fn alarms(watched: &Watched) -> Vec<Alarm> {
     let mut states = vec![Adr::of(watched); watched.streams.len()];
     for (at, step) in watched.steps.iter().enumerate() {
         let mut fatal = vec![false; watched.coordinators.len()];
-        for (place, stream) in watched.streams.iter().enumerate() {
-            fatal[stream.coordinator] |= states[place].observe(&step.ended[place]);
+        for (index, stream) in watched.streams.iter().enumerate() {
+            fatal[stream.coordinator] |= states[index].observe(&step.ended[index]);
         }
         for (coordinator, latch) in latches.iter_mut().enumerate() {
             // Its windows fill while others learn; what it says then counts for nothing.

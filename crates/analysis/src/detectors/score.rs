@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{Accused, Alarm, GRACE_NS, Truth, Watched};
 
-/// Whether a detector named the place.
+/// Whether a detector named what the fault hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accusation {
-    /// A place that the fault hits.
+    /// A host or link that the fault hits.
     Right,
     /// Another.
     Wrong,
@@ -21,7 +21,7 @@ pub enum Accusation {
 /// What a detector made of one fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Detection {
-    /// Its place in the experiment's list, from 0.
+    /// Its index in the experiment's list.
     pub fault: u32,
     /// From when it first came into force to the first alarm, ns; none: it was not detected.
     pub time_to_detect_ns: Option<u64>,
@@ -61,7 +61,7 @@ pub fn score(detector: &str, alarms: Vec<Alarm>, truths: &[Truth], watched: &Wat
     let steps = (watched.learnt..watched.steps.len()).filter(|at| quiet(watched.end_of(*at))).count();
     let quiet_ns = steps as u64 * step_ns;
     let false_alarms = alarms.iter().filter(|alarm| quiet(alarm.at_ns)).count() as u64;
-    let right = |alarm: &Alarm, truth: &Truth| alarm.accused.as_ref().is_some_and(|one| truth.places.contains(one));
+    let right = |alarm: &Alarm, truth: &Truth| alarm.accused.as_ref().is_some_and(|one| truth.guilty.contains(one));
     let counts_for = |alarm: &&Alarm, truth: &Truth| {
         let there: Vec<&Truth> = within(alarm.at_ns, 0).collect();
         let named: BTreeSet<u32> = there.iter().filter(|one| right(alarm, one)).map(|one| one.fault).collect();

@@ -12,10 +12,10 @@ pub const GRACE_NS: u64 = 10_000_000_000;
 /// The truth about one fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truth {
-    /// Its place in the experiment's list, from 0.
+    /// Its index in the experiment's list.
     pub fault: u32,
     /// Whom it is right to accuse.
-    pub places: BTreeSet<Accused>,
+    pub guilty: BTreeSet<Accused>,
     /// From when to when it was in force, ns since the run's zero; a fault that pauses for no longer than [`GRACE_NS`] goes on.
     pub spells: Vec<(u64, u64)>,
 }
@@ -25,7 +25,7 @@ impl Truth {
     pub(crate) fn all(faults: &[FaultRecord], hosts: &[HostDescription]) -> Vec<Truth> {
         let of = |fault: &FaultRecord| Truth {
             fault: fault.index,
-            places: places(fault, hosts),
+            guilty: guilty(fault, hosts),
             spells: spells(fault.periods.iter().filter_map(|period| {
                 let to = period.healed.map_or(u64::MAX, |stamp| stamp.at_ns);
                 Some((period.injected?.at_ns, to))
@@ -51,9 +51,9 @@ fn spells(periods: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
 
 /// Whom it is right to accuse: the hosts that it hits, and those of which it hits the links with all others, or with all other nodes where there are
 /// two and more; of the links that it hits besides, each.
-fn places(fault: &FaultRecord, hosts: &[HostDescription]) -> BTreeSet<Accused> {
+fn guilty(fault: &FaultRecord, hosts: &[HostDescription]) -> BTreeSet<Accused> {
     let hit = fault.severities.iter().flat_map(|one| &one.expectations).filter(|one| one.hit);
-    let mut places = BTreeSet::new();
+    let mut guilty = BTreeSet::new();
     let mut links: BTreeSet<[&str; 2]> = BTreeSet::new();
     for expectation in hit {
         match &expectation.subject {
@@ -65,7 +65,7 @@ fn places(fault: &FaultRecord, hosts: &[HostDescription]) -> BTreeSet<Accused> {
             // Nobody is to be accused of what goes on above, but of its cause below.
             Subject::Overlay { .. } => {}
             Subject::Host { host } | Subject::Directory { host, .. } => {
-                places.insert(Accused::node(host));
+                guilty.insert(Accused::node(host));
             }
         }
     }
@@ -77,10 +77,10 @@ fn places(fault: &FaultRecord, hosts: &[HostDescription]) -> BTreeSet<Accused> {
         others().count() > 1 && others().all(hit) || nodes().count() > 1 && nodes().all(hit)
     };
     let nodes: Vec<&str> = hosts.iter().filter(whole).map(|host| host.name.as_str()).collect();
-    places.extend(nodes.iter().map(|host| Accused::node(*host)));
+    guilty.extend(nodes.iter().map(|host| Accused::node(*host)));
     let rest = links.iter().filter(|pair| !pair.iter().any(|host| nodes.contains(host)));
-    places.extend(rest.map(|[one, other]| Accused::link(*one, *other)));
-    places
+    guilty.extend(rest.map(|[one, other]| Accused::link(*one, *other)));
+    guilty
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
             role: role(name).to_owned(),
         };
         let hosts: Vec<HostDescription> = names.iter().map(host).collect();
-        places(&fault, &hosts).iter().map(ToString::to_string).collect()
+        guilty(&fault, &hosts).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -23,7 +23,7 @@ const BAD_SHARE: f64 = 0.01;
 /// Operations of one kind at one coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// The place of the coordinator in [`Watched::coordinators`].
+    /// The index of the coordinator in [`Watched::coordinators`].
     pub coordinator: usize,
     /// `read`, `write`, …
     pub operation: String,
@@ -124,7 +124,7 @@ pub struct Watched {
     pub streams: Vec<Stream>,
     /// The hosts that send heartbeats to each other.
     pub hosts: Vec<String>,
-    /// The pairs of them, by their places in `hosts`.
+    /// The pairs of them, by their indices in `hosts`.
     pub pairs: Vec<[usize; 2]>,
     /// The steps, in order of time.
     pub steps: Vec<Step>,
@@ -178,14 +178,14 @@ impl Watched {
         for step in &mut self.steps {
             step.heartbeats = vec![Heartbeats::default(); self.pairs.len()];
         }
-        for (place, [one, other]) in self.pairs.clone().into_iter().enumerate() {
+        for (pair, [one, other]) in self.pairs.clone().into_iter().enumerate() {
             let (one, other) = (self.hosts[one].clone(), self.hosts[other].clone());
             let (there, back) = (ways.get(&(&one[..], &other[..])), ways.get(&(&other[..], &one[..])));
             let (Some(there), Some(back)) = (there, back) else { continue };
             for there in heartbeats::every(there) {
                 let Some((known_ns, round_trip)) = heartbeats::answer(there, back) else { continue };
                 let Some(step) = self.step_of(known_ns) else { continue };
-                let heartbeats = &mut self.steps[step].heartbeats[place];
+                let heartbeats = &mut self.steps[step].heartbeats[pair];
                 match round_trip {
                     Some(ns) => heartbeats.round_trips.push(ns),
                     None => heartbeats.lost += 1,

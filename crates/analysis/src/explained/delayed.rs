@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     Model,
     paths::{Operation, Way},
-    places::Delays,
+    subjects::Delays,
 };
 
 /// A share k of the operations meets an extra delay D.

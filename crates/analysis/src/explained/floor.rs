@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{
     Model,
     paths::{Operation, Way},
-    places::Delays,
+    subjects::Delays,
 };
 use crate::{Part, PhaseFindings};
 

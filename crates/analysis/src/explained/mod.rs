@@ -14,10 +14,10 @@ mod floor;
 mod level;
 mod loops;
 mod paths;
-mod places;
 mod raft;
 mod ring;
 mod shifted;
+mod subjects;
 #[cfg(test)]
 mod tests;
 mod touched;
@@ -33,7 +33,7 @@ use self::{
     floor::Looked,
     loops::Loops,
     paths::Operation,
-    places::{Delays, Hosts, Packet},
+    subjects::{Delays, Hosts, Packet},
 };
 use crate::{
     ClosedLoop, Effect, Latencies, Leadership, PhaseFindings, Routes, TrialEvidence, evidence::phase, leaders, little,
@@ -221,7 +221,7 @@ fn floors(
 ) -> Vec<Floor> {
     // Who is late and nothing else keeps connections, coordinators and replicas as they were.
     let only_late =
-        places::hits(faults).all(|one| matches!(one.quantity, Quantity::OneWayDelay | Quantity::DelaySpread));
+        subjects::hits(faults).all(|one| matches!(one.quantity, Quantity::OneWayDelay | Quantity::DelaySpread));
     let mut all = Vec::new();
     for (name, faults, planned) in [(phase::BASELINE, &[][..], true), (phase::FAULT, faults, only_late)] {
         let Some(phase) = measured.phases.iter().find(|phase| phase.name == name) else { continue };

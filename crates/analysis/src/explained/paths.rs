@@ -12,7 +12,7 @@ pub(super) struct Operation<'a> {
 pub(super) struct Way {
     /// Of all operations of its kind, 0 to 1.
     pub(super) share: f64,
-    /// Its place among the hosts.
+    /// Its index among the hosts.
     pub(super) coordinator: usize,
     /// Whom a read asks, it chooses; of a write, who forwards it in other data centres.
     pub(super) choices: Choices,

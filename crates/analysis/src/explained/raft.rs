@@ -13,7 +13,7 @@ use brownout_record::{OperationPlacement, Placement};
 
 use super::{
     paths::{Awaited, Choices, Operation, Path, Routes, Way},
-    places::Disks,
+    subjects::Disks,
 };
 
 /// The consistency of what a leader decides.
@@ -42,8 +42,8 @@ pub(super) fn operations<'a>(
     asked: &[usize],
     leader: Option<&str>,
 ) -> Result<Vec<Operation<'a>>, String> {
-    let place = |leader: &str| placement.ring.iter().position(|node| node.node == leader);
-    let Some(leader) = leader.and_then(place) else {
+    let index = |leader: &str| placement.ring.iter().position(|node| node.node == leader);
+    let Some(leader) = leader.and_then(index) else {
         return Err("no member says who led".to_owned());
     };
     let asked = match placement.coordinators.as_str() {

@@ -8,7 +8,7 @@ use brownout_record::NodePlacement;
 pub(super) struct Part {
     /// Of all rows, 0 to 1.
     pub(super) share: f64,
-    /// Places of the nodes in the list of all, in the order in which they are found.
+    /// Indices of the nodes in the list of all, in the order in which they are found.
     pub(super) replicas: Vec<usize>,
 }
 

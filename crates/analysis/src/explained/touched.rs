@@ -6,18 +6,18 @@ use serde::Serialize;
 use super::{
     Model,
     paths::{Operation, Path, Way},
-    places::{Disks, Places},
     raft,
+    subjects::{Disks, HitSubjects},
 };
 
 /// The share of operations that a fault can touch, by the plan: exact, by enumeration of coordinators, replicas and choices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Touched {
-    /// Which fault: its place in the experiment's list. None: all of the trial together.
+    /// Which fault: its index in the experiment's list. None: all of the trial together.
     pub fault: Option<u32>,
     /// Of which operation; none: of all, which is only told where the plan knows the shares of the operations.
     pub operation: Option<String>,
-    /// Operations that have to wait for a place that is hit, whatever the database chooses, 0 to 1.
+    /// Operations that have to wait for a subject that is hit, whatever the database chooses, 0 to 1.
     pub must: f64,
     /// These, and those that wait for one, or for a replica farther away, if the database chooses so, 0 to 1.
     pub may: f64,
@@ -38,7 +38,7 @@ pub(super) fn touched(model: &Model<'_>, faults: &[&FaultRecord]) -> Vec<Touched
 }
 
 fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) -> Vec<Touched> {
-    let places = Places::of(&model.hosts, faults, model.is_led);
+    let hit = HitSubjects::of(&model.hosts, faults, model.is_led);
     let row = |operation: Option<&str>, shares: Shares| Touched {
         fault,
         operation: operation.map(str::to_owned),
@@ -49,7 +49,7 @@ fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) 
     let mut sum = Some(Shares::default());
     let mut rows = Vec::new();
     for operation in &model.operations {
-        let own = of_operation(model, &places, operation);
+        let own = of_operation(model, &hit, operation);
         sum = sum
             .zip(operation.plan.share)
             .map(|(sum, share)| Shares { must: sum.must + share * own.must, may: sum.may + share * own.may });
@@ -60,24 +60,24 @@ fn by_operation(model: &Model<'_>, fault: Option<u32>, faults: &[&FaultRecord]) 
     sum.map(|sum| row(None, sum)).into_iter().chain(rows).collect()
 }
 
-fn of_operation(model: &Model<'_>, places: &Places, operation: &Operation<'_>) -> Shares {
+fn of_operation(model: &Model<'_>, hit: &HitSubjects, operation: &Operation<'_>) -> Shares {
     let mut shares = Shares::default();
     for way in &operation.ways {
-        let (must, may) = of_way(model, places, way, raft::disks(operation.plan));
+        let (must, may) = of_way(model, hit, way, raft::disks(operation.plan));
         shares.must += if must { way.share } else { 0.0 };
         shares.may += if may { way.share } else { 0.0 };
     }
     shares
 }
 
-/// Answers that come by a place that is hit are taken never to come: then an operation that has to wait for one never ends, and one
+/// Answers that come by a subject that is hit are taken never to come: then an operation that has to wait for one never ends, and one
 /// that would have waited for one ends later.
-fn of_way(model: &Model<'_>, places: &Places, way: &Way, disks: Disks) -> (bool, bool) {
-    if places.coordinator(&model.hosts, way.coordinator) {
+fn of_way(model: &Model<'_>, hit: &HitSubjects, way: &Way, disks: Disks) -> (bool, bool) {
+    if hit.coordinator(&model.hosts, way.coordinator) {
         return (true, true);
     }
     let usual = |path: &Path| model.usual.path(path);
-    let never = |path: &Path, perhaps: bool| places.path(&model.hosts, path, disks, perhaps);
+    let never = |path: &Path, perhaps: bool| hit.path(&model.hosts, path, disks, perhaps);
     let surely = |path: &Path| if never(path, false) { f64::INFINITY } else { usual(path) };
     let perhaps = |path: &Path| if never(path, true) { f64::INFINITY } else { usual(path) };
     let must = way.best(&surely).is_infinite();

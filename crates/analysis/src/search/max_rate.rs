@@ -1,7 +1,7 @@
 //! A search for the largest rate that keeps an objective: what its trials have shown so far, where it goes on, and what it says.
 //! The rules are those of `brownout_statistics::capacity`, which `brownout stress` searches with, too.
 
-use brownout_statistics::capacity::{Answer, Capacity, Next, Search, Verdict};
+use brownout_statistics::capacity::{Answer, Capacity, Next, Search, StepOutcome};
 use brownout_units::Delay;
 use serde::Serialize;
 
@@ -75,9 +75,9 @@ impl MaxRate {
             capacity.learn(
                 rate,
                 match lesson.kept {
-                    Some(true) => Verdict::Kept,
-                    Some(false) => Verdict::Missed,
-                    None => Verdict::NotTold,
+                    Some(true) => StepOutcome::Kept,
+                    Some(false) => StepOutcome::Missed,
+                    None => StepOutcome::Unusable,
                 },
             );
         }
@@ -114,7 +114,7 @@ impl MaxRate {
             },
             Next::End(Answer::Never { lowest }) => found(CapacityOutcome::Never, Some(lowest)),
             Next::End(Answer::Always { highest }) => found(CapacityOutcome::Always, Some(highest)),
-            Next::End(Answer::NotTold { at_least, .. }) => found(CapacityOutcome::NotTold, at_least),
+            Next::End(Answer::Undetermined { at_least, .. }) => found(CapacityOutcome::NotTold, at_least),
             Next::Try(_) => found(CapacityOutcome::NotTold, capacity.highest_kept()),
         }
     }

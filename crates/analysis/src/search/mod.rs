@@ -77,10 +77,10 @@ pub struct LevelFindings {
     pub kept: Option<u32>,
 }
 
-/// By what was tried, in the order of `place`.
+/// By what was tried, in the order of `position`.
 fn levels(
     lessons: &[&Lesson],
-    place: impl Fn(&str) -> Option<f64>,
+    position: impl Fn(&str) -> Option<f64>,
     value: impl Fn(&Lesson) -> Option<f64>,
 ) -> Vec<LevelFindings> {
     let mut names: Vec<&String> = Vec::new();
@@ -89,7 +89,7 @@ fn levels(
             names.push(&lesson.level);
         }
     }
-    names.sort_by(|one, other| place(one).partial_cmp(&place(other)).unwrap_or(std::cmp::Ordering::Equal));
+    names.sort_by(|one, other| position(one).partial_cmp(&position(other)).unwrap_or(std::cmp::Ordering::Equal));
     let of = |name: &String| {
         let own: Vec<&Lesson> = lessons.iter().copied().filter(|lesson| lesson.level == *name).collect();
         let values: Vec<f64> = own.iter().filter_map(|lesson| value(lesson)).collect();

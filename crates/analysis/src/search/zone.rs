@@ -112,23 +112,23 @@ impl DangerZone {
         let middle = median(&without);
         let mut zone = Zone::new(self.range, &self.thresholds, &without);
         for lesson in lessons.iter().filter(|lesson| lesson.arm == Arm::Fault) {
-            if let (Some(at), Some(value)) = (self.place(&lesson.level), lesson.log_ratio) {
+            if let (Some(at), Some(value)) = (self.position(&lesson.level), lesson.log_ratio) {
                 zone.learn(at, value - middle);
             }
         }
         Some(zone)
     }
 
-    /// The place of a severity within the range, rising with how severe it is.
-    pub(super) fn place(&self, level: &str) -> Option<f64> {
+    /// The position of a severity within the range, rising with how severe it is.
+    pub(super) fn position(&self, level: &str) -> Option<f64> {
         let value = self.amount.read(level).filter(|value| *value > 0.0)?;
         Some(self.sign * value.log10())
     }
 
-    /// A place as it is written: an end or a severity that was tried as it was, any other with three digits.
+    /// A position as it is written: an end or a severity that was tried as it was, any other with three digits.
     fn written(&self, at: f64, lessons: &[Lesson]) -> Option<String> {
         let tried = lessons.iter().map(|lesson| &lesson.level);
-        let is_there = |level: &&String| self.place(level).is_some_and(|place| (place - at).abs() < 1e-6);
+        let is_there = |level: &&String| self.position(level).is_some_and(|own| (own - at).abs() < 1e-6);
         match self.ends.iter().chain(tried).find(is_there) {
             Some(known) => Some(known.clone()),
             None => self.amount.write(10f64.powf(self.sign * at)),
@@ -172,7 +172,7 @@ impl DangerZone {
             lessons.iter().filter(|lesson| lesson.arm == Arm::None).filter_map(|lesson| lesson.log_ratio).collect();
         let middle = if without.is_empty() { 0.0 } else { median(&without) };
         let faulty: Vec<&Lesson> = lessons.iter().filter(|lesson| lesson.arm == Arm::Fault).collect();
-        levels(&faulty, |level| self.place(level), |lesson| lesson.log_ratio.map(|value| value - middle))
+        levels(&faulty, |level| self.position(level), |lesson| lesson.log_ratio.map(|value| value - middle))
     }
 
     /// All of it in words: `loss` is of the key or variable `factor`.

@@ -15,9 +15,9 @@ fn scored(alarms: &[(u64, Option<Accused>)], truths: &[Truth]) -> DetectorFindin
     score("made up", alarms.collect(), truths, &Series::default().watched())
 }
 
-fn truth(fault: u32, place: Accused, spells: &[(f64, f64)]) -> Truth {
+fn truth(fault: u32, accused: Accused, spells: &[(f64, f64)]) -> Truth {
     let spells = spells.iter().map(|(from, to)| ((from * 1e9) as u64, (to * 1e9) as u64)).collect();
-    Truth { fault, places: [place].into(), spells }
+    Truth { fault, guilty: [accused].into(), spells }
 }
 
 fn seen(fault: u32, seconds: Option<f64>, accused: Option<Accused>, accusation: Option<Accusation>) -> Detection {

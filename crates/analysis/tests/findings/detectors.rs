@@ -70,7 +70,7 @@ fn sees(detector: &str, series: fn() -> Series, when: std::ops::RangeInclusive<u
 }
 
 #[test]
-fn a_slow_node_is_seen_within_three_seconds_and_named_by_those_that_look_at_places() {
+fn a_slow_node_is_seen_within_three_seconds_and_named_by_those_that_look_at_hosts_and_links() {
     sees(THRESHOLD, slow_node, 63..=63, "nobody", 1);
     sees(PEERS, slow_node, 63..=63, "n2", 1);
     sees(ROWS, slow_node, 63..=63, "n2", 1);

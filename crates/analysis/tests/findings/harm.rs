@@ -23,18 +23,18 @@ fn slow() -> Made {
     Made::new(Quantity::OneWayDelay, sends("n2"), 100e6, 2e6)
 }
 
-/// One place is harmed in one quantity, and nothing else is.
-fn harmed(what: &str, scenario: &Scenario, place: &Subject, quantity: Quantity) -> String {
+/// One subject is harmed in one quantity, and nothing else is.
+fn harmed(what: &str, scenario: &Scenario, subject: &Subject, quantity: Quantity) -> String {
     let found = analysed(scenario);
     let trial = &found.trials[0];
     assert_eq!((found.verdict.validity, exit_code(&found)), (Validity::Invalid, 3), "{what}");
-    let own = trial.harm.iter().find(|harm| harm.subject == *place && harm.quantity == quantity);
+    let own = trial.harm.iter().find(|harm| harm.subject == *subject && harm.quantity == quantity);
     assert!(own.is_some(), "{what}: {:?} {:?}", trial.harm, trial.invalid);
     assert!(trial.harm.iter().all(|harm| scenario.outside[0].hits.contains(&harm.subject)), "{what}: {:?}", trial.harm);
     for fault in &trial.faults {
         assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]), "{what}");
     }
-    let reason = trial.invalid.iter().find(|why| why.starts_with(&place.to_string())).cloned();
+    let reason = trial.invalid.iter().find(|why| why.starts_with(&subject.to_string())).cloned();
     assert!(reason.is_some(), "{what}: {:?}", trial.invalid);
     reason.unwrap()
 }
@@ -79,9 +79,9 @@ fn every_quantity_of_links_is_looked_at_on_spared_pairs_and_on_hit_ones() {
         (Quantity::Reordered, 0.2),
         (Quantity::Corruption, 0.2),
     ] {
-        for place in [pair("n1", "n3"), pair("n2", "n1")] {
+        for subject in [pair("n1", "n3"), pair("n2", "n1")] {
             // Of the hit pairs the delay is the fault's own business.
-            let hit = place == pair("n2", "n1");
+            let hit = subject == pair("n2", "n1");
             if hit && quantity == Quantity::OneWayDelay {
                 continue;
             }
@@ -92,14 +92,14 @@ fn every_quantity_of_links_is_looked_at_on_spared_pairs_and_on_hit_ones() {
             };
             // By the emulator's account as well as by the probes, and by these alone.
             for unseen in [false, true] {
-                let what = format!("{quantity} {place}, unseen by the emulator: {unseen}");
-                let outside = vec![Made::new(quantity, vec![place.clone()], much, 0.0)];
+                let what = format!("{quantity} {subject}, unseen by the emulator: {unseen}");
+                let outside = vec![Made::new(quantity, vec![subject.clone()], much, 0.0)];
                 let found = analysed(&Scenario { outside, unseen, ..Scenario::of(vec![fault.clone()]) });
                 let trial = &found.trials[0];
                 assert_eq!(exit_code(&found), 3, "{what}");
-                let named = trial.invalid.iter().any(|why| why.contains(&place.to_string()));
+                let named = trial.invalid.iter().any(|why| why.contains(&subject.to_string()));
                 assert!(named, "{what}: {:?}", trial.invalid);
-                assert!(trial.harm.iter().all(|harm| harm.subject == place), "{what}: {:?}", trial.harm);
+                assert!(trial.harm.iter().all(|harm| harm.subject == subject), "{what}: {:?}", trial.harm);
             }
         }
     }
@@ -149,13 +149,13 @@ fn what_faults_do_beside_what_they_ask_is_no_harm() {
 #[test]
 fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
     for (quantity, much) in [(Quantity::Answers, -1.0), (Quantity::ClockOffset, 200e6)] {
-        // Another place of the same kind is hit, so that somebody looks; what is spared is judged while it is in force.
+        // Another subject of the same kind is hit, so that somebody looks; what is spared is judged while it is in force.
         let fault = Made::new(quantity, vec![Subject::host("n2")], much, 0.05).during(&[(0, 0.0, 6.0)]);
         let outside = Made::new(quantity, vec![Subject::host("n3")], much, 0.0).during(&[(0, 12.0, 18.0)]);
         let fault = Made { tolerance: if quantity == Quantity::Answers { 0.05 } else { 5e6 }, ..fault };
         let found = analysed(&Scenario { outside: vec![outside.does(Does::AsSaid)], ..Scenario::of(vec![fault]) });
         let why = &found.trials[0].invalid;
-        // What lasts long after the healing refutes the fault, which says so of the place itself.
+        // What lasts long after the healing refutes the fault, which says so of the subject itself.
         let named = |why: &String| why.starts_with("n3 also showed") || why.contains("n3: ");
         assert!(why.iter().any(named), "{quantity}: {why:?}");
     }
@@ -169,7 +169,7 @@ fn a_node_that_does_not_answer_is_harmed_where_no_fault_is_or_was_a_moment_ago()
         let faults = vec![stopped("n2").during(&[(0, 0.0, 6.0)]), slow().during(&[(0, 7.0, 10.0)])];
         let outside = vec![stopped("n3").during(&[(0, from, to)])];
         let found = analysed(&Scenario { outside, ..Scenario::of(faults) });
-        // What lasts long after a pause refutes it, and its reason names the place.
+        // What lasts long after a pause refutes it, and its reason names the subject.
         let why = &found.trials[0].invalid;
         why.iter().any(|why| why.starts_with("n3 also showed answers") || why.contains("n3: "))
     };

@@ -61,20 +61,20 @@ const KINDS: [(Quantity, [f64; 2], f64); 25] = [
     (Quantity::ClockDrift, [20e6, -50e6], 5e6),
 ];
 
-/// One place that is hit.
+/// One subject that is hit.
 fn one(quantity: Quantity) -> Vec<Subject> {
-    let places = Scenario::default().places(quantity);
-    let hits = |place: &Subject| match place {
+    let subjects = Scenario::default().subjects(quantity);
+    let hits = |subject: &Subject| match subject {
         Subject::Pair { from, to } | Subject::Overlay { from, to } => from == "n2" && to == "n1",
         Subject::Host { host } | Subject::Directory { host, .. } => host == "n2",
     };
-    places.into_iter().filter(hits).collect()
+    subjects.into_iter().filter(hits).collect()
 }
 
-/// A place that is spared.
+/// A subject that is spared.
 fn other(quantity: Quantity) -> Subject {
     let hit = one(quantity);
-    Scenario::default().places(quantity).into_iter().rev().find(|place| !hit.contains(place)).unwrap()
+    Scenario::default().subjects(quantity).into_iter().rev().find(|subject| !hit.contains(subject)).unwrap()
 }
 
 fn kinds() -> impl Iterator<Item = (Quantity, Made)> {
@@ -91,11 +91,11 @@ fn the_table_has_every_quantity() {
 }
 
 #[test]
-fn what_is_there_is_proven_and_spared_places_with_it() {
+fn what_is_there_is_proven_and_spared_subjects_with_it() {
     for (quantity, made) in kinds() {
         let scenario = Scenario::of(vec![made]);
         let fault = &all_proven(quantity.name(), &scenario)[0];
-        assert_eq!(fault.rows.len(), scenario.places(quantity).len(), "{quantity}");
+        assert_eq!(fault.rows.len(), scenario.subjects(quantity).len(), "{quantity}");
         let hit = &fault.rows[0];
         assert!((hit.measured.unwrap() - hit.expected).abs() <= hit.allowed, "{hit:?}");
         assert!(hit.sources.iter().any(|source| source.tells), "{hit:?}");
@@ -111,11 +111,11 @@ fn what_does_nothing_is_refuted_whatever_it_says() {
 }
 
 #[test]
-fn what_hits_a_spared_place_too_is_refuted_and_the_place_is_named() {
+fn what_hits_a_spared_subject_too_is_refuted_and_the_subject_is_named() {
     for (quantity, made) in kinds() {
-        let place = other(quantity);
-        let why = refuted(quantity.name(), &Scenario::of(vec![made.does(Does::Spills(place.clone()))]));
-        assert!(why.starts_with(&format!("{place}: ")) && why.contains("(spared)"), "{quantity}: {why}");
+        let subject = other(quantity);
+        let why = refuted(quantity.name(), &Scenario::of(vec![made.does(Does::Spills(subject.clone()))]));
+        assert!(why.starts_with(&format!("{subject}: ")) && why.contains("(spared)"), "{quantity}: {why}");
     }
 }
 
@@ -142,7 +142,7 @@ fn too_few_looks_prove_nothing() {
 }
 
 #[test]
-fn faults_of_one_kind_in_one_place_are_expected_together() {
+fn faults_of_one_kind_on_one_subject_are_expected_together() {
     for (quantity, [asked, more], tolerance) in KINDS {
         let first = Made::new(quantity, one(quantity), asked, tolerance).during(&[(0, 0.0, 14.0)]);
         let second = Made { hits: one(quantity), asked: vec![more], periods: vec![(0, 7.0, 20.0)], ..first.clone() };
@@ -214,7 +214,7 @@ fn each_step_of_a_ramp_has_to_be_there() {
 }
 
 #[test]
-fn faults_of_different_kinds_in_one_place_do_not_hide_each_other() {
+fn faults_of_different_kinds_on_one_subject_do_not_hide_each_other() {
     let made: Vec<Made> =
         kinds().filter(|(quantity, _)| *quantity != Quantity::ClockDrift).map(|(_, made)| made).collect();
     // Jitter is not told from reordering, nor anything from behind a bottleneck: these come on their own.
@@ -307,13 +307,13 @@ fn a_processor_limit_that_was_never_healed_is_not_proven() {
 }
 
 #[test]
-fn of_twenty_hosts_and_eight_faults_every_place_is_judged_by_each_fault() {
+fn of_twenty_hosts_and_eight_faults_every_subject_is_judged_by_each_fault() {
     judged_by_each_fault(20, 8);
 }
 
 #[test]
 #[ignore = "the same with fifty hosts: make test-long"]
-fn of_fifty_hosts_and_twenty_faults_every_place_is_judged_by_each_fault() {
+fn of_fifty_hosts_and_twenty_faults_every_subject_is_judged_by_each_fault() {
     judged_by_each_fault(50, 20);
 }
 

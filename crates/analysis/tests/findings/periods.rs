@@ -310,7 +310,7 @@ fn a_loss_in_bursts_that_is_gone_for_a_third_of_the_time_is_refuted() {
     assert!(gone.reasons[0].starts_with("n2 → n1"), "{:?}", gone.reasons);
 }
 
-/// 28 periods of 200 ms, as those of garbage collections, in which some places lose a fifth.
+/// 28 periods of 200 ms, as those of garbage collections, in which some pairs lose a fifth.
 fn short_losses(hits: Vec<Subject>, does: Does, scenario: Scenario) -> FaultFindings {
     let periods: Vec<(u32, f64, f64)> = (0..28).map(f64::from).map(|at| (0, at, at + 0.2)).collect();
     let made = Made::new(Quantity::Loss, hits, 0.2, 0.02).during(&periods).does(does);

@@ -32,7 +32,7 @@ fn a_fault_that_shows_what_was_asked_is_proven() {
         assert_eq!((fault.verdict, &fault.reasons[..]), (Proof::Proven, &[][..]));
         assert_eq!(fault.rows.len(), 12);
         let from_n2 = |row: &ProofRow| matches!(&row.subject, Subject::Pair { from, .. } if from == "n2");
-        assert!(fault.rows[..3].iter().all(|row| row.hit && from_n2(row)), "hit places come first");
+        assert!(fault.rows[..3].iter().all(|row| row.hit && from_n2(row)), "hit subjects come first");
         assert_eq!(fault.unsettled_ns, 600 * MS);
         for row in &fault.rows {
             let asked = if row.hit { 100e6 } else { 0.0 };

@@ -18,7 +18,7 @@ pub const MS: u64 = 1_000_000;
 /// A fault that is made up.
 #[derive(Clone)]
 pub struct Made {
-    /// The places that it says it hits.
+    /// The subjects that it says it hits.
     pub hits: Vec<Subject>,
     pub quantity: Quantity,
     /// One for each severity.
@@ -27,7 +27,7 @@ pub struct Made {
     /// Severity, from, to; seconds since the fault phase began.
     pub periods: Vec<(u32, f64, f64)>,
     pub does: Does,
-    /// A second quantity that it asks of the same places: how much, and how exactly.
+    /// A second quantity that it asks of the same subjects: how much, and how exactly.
     pub also: Option<(Quantity, f64, f64)>,
     /// How many packets in a row it says that it hits.
     pub burst: Option<f64>,
@@ -40,7 +40,7 @@ pub enum Does {
     AsSaid,
     /// Nothing.
     Nothing,
-    /// The same in one more place.
+    /// The same on one more subject.
     Spills(Subject),
     /// It does not go when it is healed.
     Stays,
@@ -54,7 +54,7 @@ pub enum Does {
     Gone(Vec<(f64, f64)>),
     /// Between them this much instead of what is asked.
     Otherwise(f64, Vec<(f64, f64)>),
-    /// The same in one more place, in these of its periods, from 1.
+    /// The same on one more subject, in these of its periods, from 1.
     SpillsIn(Subject, Vec<usize>),
 }
 
@@ -189,7 +189,7 @@ impl Default for Scenario {
 impl Scenario {
     /// Faults of what lies beside the network say nothing of links: then these are looked at little, as it takes time.
     pub fn of(faults: Vec<Made>) -> Self {
-        let is_of_links = |made: &Made| made.hits.iter().any(|place| matches!(place, Subject::Pair { .. }));
+        let is_of_links = |made: &Made| made.hits.iter().any(|subject| matches!(subject, Subject::Pair { .. }));
         let is_beside = !faults.is_empty() && !faults.iter().any(is_of_links);
         let (probes, counted) = if is_beside { (2, false) } else { (50, true) };
         Scenario { faults, probes, counted, ..Scenario::default() }
@@ -212,8 +212,8 @@ impl Scenario {
         self.hosts.iter().flat_map(to).collect()
     }
 
-    /// All places of the kind that a quantity is measured in.
-    pub fn places(&self, quantity: Quantity) -> Vec<Subject> {
+    /// All subjects of the kind that a quantity is measured in.
+    pub fn subjects(&self, quantity: Quantity) -> Vec<Subject> {
         let nodes = || self.hosts.iter().filter(|host| *host != "load");
         match quantity {
             Quantity::OneWayDelay
@@ -241,13 +241,13 @@ impl Scenario {
     }
 
     /// The same without what happens elsewhere.
-    pub fn in_place(&self, place: &Subject) -> Scenario {
+    pub fn of_subject(&self, subject: &Subject) -> Scenario {
         let here = |made: &&Made| {
             let spills =
-                matches!(&made.does, Does::Spills(where_to) | Does::SpillsIn(where_to, _) if where_to == place);
-            made.hits.contains(place) || spills
+                matches!(&made.does, Does::Spills(where_to) | Does::SpillsIn(where_to, _) if where_to == subject);
+            made.hits.contains(subject) || spills
         };
-        let local = |made: &Made| Made { hits: vec![place.clone()], ..made.clone() };
+        let local = |made: &Made| Made { hits: vec![subject.clone()], ..made.clone() };
         let of = |all: &[Made]| all.iter().filter(here).map(local).collect();
         Scenario { hosts: Vec::new(), faults: of(&self.faults), outside: of(&self.outside), ..self.clone() }
     }
@@ -267,7 +267,7 @@ impl Scenario {
         let stamp = |seconds: f64| seconds.is_finite().then(|| Stamp { at_ns: self.at(seconds), error_ns: 20_000 });
         let severity = |asked: &f64| Severity {
             text: if made.asked.len() > 1 { format!("{asked}") } else { String::new() },
-            expectations: (self.places(made.quantity).into_iter())
+            expectations: (self.subjects(made.quantity).into_iter())
                 .flat_map(|subject| {
                     let hit = made.hits.contains(&subject);
                     let all = [Some((made.quantity, *asked, made.tolerance)), made.also];

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is true of a place at a moment.
+/// What is true of a subject at a moment.
 pub struct Truth {
     /// Sums of what is asked: delays, times, offsets.
     pub sum: f64,
@@ -13,10 +13,10 @@ pub struct Truth {
 }
 
 impl Made {
-    /// What it really does to a place at a moment (seconds since the fault phase began); the seconds since it does.
-    fn acts(&self, place: &Subject, quantity: Quantity, at: f64) -> Option<(f64, f64)> {
-        let spills = matches!(&self.does, Does::Spills(where_to) | Does::SpillsIn(where_to, _) if where_to == place);
-        if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(place)) {
+    /// What it really does to a subject at a moment (seconds since the fault phase began); the seconds since it does.
+    fn acts(&self, subject: &Subject, quantity: Quantity, at: f64) -> Option<(f64, f64)> {
+        let spills = matches!(&self.does, Does::Spills(to) | Does::SpillsIn(to, _) if to == subject);
+        if quantity != self.quantity || self.does == Does::Nothing || !(spills || self.hits.contains(subject)) {
             return None;
         }
         if matches!(&self.does, Does::Gone(when) if when.iter().any(|(from, to)| at >= *from && at < *to)) {
@@ -28,7 +28,7 @@ impl Made {
             Does::Stays if at >= last.1 => Some(last),
             _ => self.periods.iter().find(|period| at >= period.1 && at < period.2),
         }?;
-        if matches!(&self.does, Does::SpillsIn(where_to, which) if where_to == place
+        if matches!(&self.does, Does::SpillsIn(where_to, which) if where_to == subject
             && !which.iter().any(|number| self.periods.get(number - 1) == Some(period)))
         {
             return None;
@@ -42,33 +42,33 @@ impl Made {
     }
 
     /// What of its second quantity is really there.
-    fn acts_also(&self, place: &Subject, quantity: Quantity, at: f64) -> Option<f64> {
+    fn acts_also(&self, subject: &Subject, quantity: Quantity, at: f64) -> Option<f64> {
         self.also
-            .filter(|_| self.does != Does::OnlyFirst && self.acts(place, quantity, at).is_some())
+            .filter(|_| self.does != Does::OnlyFirst && self.acts(subject, quantity, at).is_some())
             .map(|also| also.1)
     }
 }
 
 impl Scenario {
-    pub fn truth(&self, place: &Subject, quantity: Quantity, at_ns: u64) -> Truth {
+    pub fn truth(&self, subject: &Subject, quantity: Quantity, at_ns: u64) -> Truth {
         let at = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
         let mut truth = Truth { sum: 0.0, share: 0.0, least: None };
-        for (value, since) in self.acting().filter_map(|fault| fault.acts(place, quantity, at)) {
+        for (value, since) in self.acting().filter_map(|fault| fault.acts(subject, quantity, at)) {
             // A drift's offset grows with time.
             truth.sum += if quantity == Quantity::ClockDrift { value * since } else { value };
             truth.share = 1.0 - (1.0 - truth.share) * (1.0 - value);
             truth.least = Some(truth.least.map_or(value, |least| least.min(value)));
         }
-        truth.sum += self.acting().filter_map(|fault| fault.acts_also(place, quantity, at)).sum::<f64>();
+        truth.sum += self.acting().filter_map(|fault| fault.acts_also(subject, quantity, at)).sum::<f64>();
         truth
     }
 
     /// When something held now is let go, because the delay is healed: the next end of a period, if the fault does go.
-    pub fn next_healing(&self, place: &Subject, at_ns: u64) -> u64 {
+    pub fn next_healing(&self, subject: &Subject, at_ns: u64) -> u64 {
         let delays = self.faults.iter().filter(|fault| {
             matches!(fault.quantity, Quantity::OneWayDelay | Quantity::DelaySpread) && fault.does == Does::AsSaid
         });
-        let own = delays.filter(|fault| fault.hits.contains(place));
+        let own = delays.filter(|fault| fault.hits.contains(subject));
         let ends = own.flat_map(|fault| &fault.periods).map(|period| self.at(period.2));
         ends.filter(|end| *end > at_ns).min().unwrap_or(u64::MAX)
     }

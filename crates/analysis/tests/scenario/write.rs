@@ -87,8 +87,8 @@ fn times(values: impl IntoIterator<Item = u64>) -> EncodedTimes {
     (&histogram(values)).into()
 }
 
-fn names(place: &Subject) -> (String, String) {
-    match place {
+fn names(subject: &Subject) -> (String, String) {
+    match subject {
         Subject::Pair { from, to } | Subject::Overlay { from, to } => (from.clone(), to.clone()),
         Subject::Host { host } | Subject::Directory { host, .. } => (host.clone(), String::new()),
     }
@@ -128,11 +128,11 @@ impl Scenario {
             recorder.watch(1, row)?;
         }
         let mut noise = Noise { state: Random::new(7), last: 0.0 };
-        let places: Vec<(Subject, Scenario)> =
-            self.pairs().into_iter().map(|place| (place.clone(), self.in_place(&place))).collect();
+        let subjects: Vec<(Subject, Scenario)> =
+            self.pairs().into_iter().map(|subject| (subject.clone(), self.of_subject(&subject))).collect();
         for second in 0..self.end_ns() / SECOND {
             self.load(recorder, second * SECOND)?;
-            self.links(recorder, &places, second * SECOND, &mut noise)?;
+            self.links(recorder, &subjects, second * SECOND, &mut noise)?;
             self.processors(recorder, second * SECOND)?;
         }
         self.witnesses(recorder, &mut noise)
@@ -241,19 +241,19 @@ impl Scenario {
         )
     }
 
-    fn links(&self, recorder: &Recorder, places: &[(Subject, Scenario)], starts_ns: u64, noise: &mut Noise) -> Done {
+    fn links(&self, recorder: &Recorder, subjects: &[(Subject, Scenario)], starts_ns: u64, noise: &mut Noise) -> Done {
         let mut damaged: Vec<(String, u64)> = self.hosts.iter().map(|host| (host.clone(), 0)).collect();
-        for (place, here) in places {
-            let (from, to) = names(place);
+        for (subject, here) in subjects {
+            let (from, to) = names(subject);
             let mut samples: Vec<ProbeSample> =
-                (0..self.probes).map(|at| here.probe(place, starts_ns, at, noise)).collect();
-            samples.retain(|sample| !self.is_absent("probes", place, sample.sent_ns));
+                (0..self.probes).map(|at| here.probe(subject, starts_ns, at, noise)).collect();
+            samples.retain(|sample| !self.is_absent("probes", subject, sample.sent_ns));
             recorder.probe(1, &ProbeRow { starts_ns, from: from.clone(), to: to.clone(), samples })?;
             if !self.counted {
                 continue;
             }
             for (starts_ns, ends_ns) in self.readings(starts_ns) {
-                let row = here.reading(place, starts_ns, ends_ns, noise);
+                let row = here.reading(subject, starts_ns, ends_ns, noise);
                 if let Some(known) = damaged.iter_mut().find(|known| known.0 == to) {
                     known.1 += row.corrupted;
                 }
@@ -286,13 +286,13 @@ impl Scenario {
     }
 
     /// What the emulator counts between two moments.
-    fn reading(&self, place: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
+    fn reading(&self, subject: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
         let seen = if self.unseen { &Scenario { outside: Vec::new(), ..self.clone() } } else { self };
-        seen.counters(place, starts_ns, ends_ns, noise)
+        seen.counters(subject, starts_ns, ends_ns, noise)
     }
 
-    fn counters(&self, place: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
-        let (from, to) = names(place);
+    fn counters(&self, subject: &Subject, starts_ns: u64, ends_ns: u64, noise: &mut Noise) -> LinkRow {
+        let (from, to) = names(subject);
         let mut row = LinkRow {
             starts_ns,
             length_ns: ends_ns - starts_ns,
@@ -317,10 +317,10 @@ impl Scenario {
         let every = SECOND / PACKETS;
         // Only what lasts less than a second has to be met by each packet.
         let stride = if self.brief().next().is_some() { 1 } else { PACKETS / STEPS };
-        let mut now = self.moment(place, starts_ns);
+        let mut now = self.moment(subject, starts_ns);
         for packet in starts_ns.div_ceil(every)..ends_ns.div_ceil(every) {
             if packet.is_multiple_of(stride) {
-                now = self.moment(place, packet * every);
+                now = self.moment(subject, packet * every);
             }
             // Fractions of packets are carried on, so that shares are exact over time.
             let mut hits = |at: usize, share: f64| {
@@ -351,21 +351,21 @@ impl Scenario {
         }
         row.delivered += row.duplicated;
         row.offered_bytes = row.offered * 400;
-        let limit = self.truth(place, Quantity::Rate, starts_ns + 1).least;
+        let limit = self.truth(subject, Quantity::Rate, starts_ns + 1).least;
         let most = limit.map(|limit| (limit / 8.0 * 0.99 * (ends_ns - starts_ns) as f64 / SECOND as f64) as u64);
         row.delivered_bytes = most.unwrap_or(row.delivered * 400);
         row
     }
 
     /// The share that a full queue drops at a moment.
-    fn dropped(&self, place: &Subject, at_ns: u64) -> f64 {
+    fn dropped(&self, subject: &Subject, at_ns: u64) -> f64 {
         let fault = self.fault_ns()..self.fault_ns() + self.seconds[1] * SECOND;
-        let own = self.queues.iter().find(|(subject, _)| subject == place);
+        let own = self.queues.iter().find(|(queued, _)| queued == subject);
         own.filter(|_| fault.contains(&at_ns)).map_or(0.0, |(_, share)| *share)
     }
 
-    fn moment(&self, place: &Subject, at_ns: u64) -> Moment {
-        let share = |quantity| self.truth(place, quantity, at_ns).share;
+    fn moment(&self, subject: &Subject, at_ns: u64) -> Moment {
+        let share = |quantity| self.truth(subject, quantity, at_ns).share;
         // Something has to be overtaken.
         let overtaken = self.acting().any(|fault| fault.quantity == Quantity::Reordered);
         Moment {
@@ -373,9 +373,9 @@ impl Scenario {
             duplicates: share(Quantity::Duplicates),
             corruption: share(Quantity::Corruption),
             reordered: share(Quantity::Reordered),
-            dropped: self.dropped(place, at_ns),
-            delay: self.truth(place, Quantity::OneWayDelay, at_ns).sum + if overtaken { 100e6 } else { 0.0 },
-            spread: self.truth(place, Quantity::DelaySpread, at_ns).sum,
+            dropped: self.dropped(subject, at_ns),
+            delay: self.truth(subject, Quantity::OneWayDelay, at_ns).sum + if overtaken { 100e6 } else { 0.0 },
+            spread: self.truth(subject, Quantity::DelaySpread, at_ns).sum,
         }
     }
 
@@ -388,13 +388,13 @@ impl Scenario {
         now.delay + jitter + self.base.0 as f64 + self.base.1 as f64 * noise.around()
     }
 
-    fn probe(&self, place: &Subject, starts_ns: u64, at: u64, noise: &mut Noise) -> ProbeSample {
+    fn probe(&self, subject: &Subject, starts_ns: u64, at: u64, noise: &mut Noise) -> ProbeSample {
         let sent_ns = starts_ns + at * SECOND / self.probes.max(1);
-        let now = self.moment(place, sent_ns);
+        let now = self.moment(subject, sent_ns);
         let took = self.took(&now, noise);
         let skips = noise.unit() < now.reordered;
         let mut held = if skips { 0.0 } else { took };
-        let healing = self.next_healing(place, sent_ns).saturating_sub(sent_ns) as f64;
+        let healing = self.next_healing(subject, sent_ns).saturating_sub(sent_ns) as f64;
         held = held.min(healing.max(self.base.0 as f64));
         let stays = (1.0 - now.loss) * (1.0 - now.corruption) * (1.0 - self.base.2);
         let gone = 1.0 - stays * (1.0 - now.dropped);
@@ -430,29 +430,29 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether a source sees nothing of a place at a moment.
-    fn is_absent(&self, source: &str, place: &Subject, at_ns: u64) -> bool {
+    /// Whether a source sees nothing of a subject at a moment.
+    fn is_absent(&self, source: &str, subject: &Subject, at_ns: u64) -> bool {
         let seconds = (at_ns as f64 - self.fault_ns() as f64) / 1e9;
-        let is_meant = |name: &str| name == source || name == format!("{source} {place}");
+        let is_meant = |name: &str| name == source || name == format!("{source} {subject}");
         self.absent.iter().any(|(name, from, to)| (*from..*to).contains(&seconds) && is_meant(name))
     }
 
     fn witnesses(&self, recorder: &Recorder, noise: &mut Noise) -> Done {
         let wanted: BTreeSet<Quantity> = self.acting().map(|fault| fault.quantity).collect();
         for quantity in wanted {
-            for place in self.places(quantity) {
-                let here = self.in_place(&place);
+            for subject in self.subjects(quantity) {
+                let here = self.of_subject(&subject);
                 for at in 0..self.end_ns() * self.looks / 10 / SECOND {
                     let at_ns = at * 10 * SECOND / self.looks;
-                    for (source, value, error) in here.looked(&place, quantity, at_ns, at, noise) {
+                    for (source, value, error) in here.looked(&subject, quantity, at_ns, at, noise) {
                         let silent = self.silent.iter().any(|silent| silent == source);
-                        if silent || self.is_absent(source, &place, at_ns) {
+                        if silent || self.is_absent(source, &subject, at_ns) {
                             continue;
                         }
                         let quantity = if quantity == Quantity::ClockDrift { Quantity::ClockOffset } else { quantity };
-                        let (subject, source) = (place.clone(), source.to_owned());
+                        let (subject, source) = (subject.clone(), source.to_owned());
                         if quantity == Quantity::Answers && self.answer_times {
-                            self.answer(recorder, &here, &place, at_ns)?;
+                            self.answer(recorder, &here, &subject, at_ns)?;
                             continue;
                         }
                         recorder.witness(1, &WitnessRow { at_ns, subject, quantity, source, value, error })?;
@@ -464,11 +464,11 @@ impl Scenario {
     }
 
     /// A node answers within 2 ms; one that stands still answers when it goes on, and who asked has waited for 400 ms at most.
-    fn answer(&self, recorder: &Recorder, here: &Scenario, place: &Subject, at_ns: u64) -> Done {
-        let stands = |at_ns| here.truth(place, Quantity::Answers, at_ns).least.is_some();
+    fn answer(&self, recorder: &Recorder, here: &Scenario, subject: &Subject, at_ns: u64) -> Done {
+        let stands = |at_ns| here.truth(subject, Quantity::Answers, at_ns).least.is_some();
         let waits = (0..).map(|ms| ms * MS).find(|wait| *wait > 400 * MS || !stands(at_ns + wait)).unwrap();
         let row = |quantity, value| {
-            let (subject, source) = (place.clone(), "heartbeat".to_owned());
+            let (subject, source) = (subject.clone(), "heartbeat".to_owned());
             recorder.witness(1, &WitnessRow { at_ns, subject, quantity, source, value, error: 0.0 })
         };
         if waits > 400 * MS {
@@ -480,13 +480,13 @@ impl Scenario {
 
     fn looked(
         &self,
-        place: &Subject,
+        subject: &Subject,
         quantity: Quantity,
         at_ns: u64,
         look: u64,
         noise: &mut Noise,
     ) -> Vec<(&'static str, f64, f64)> {
-        let truth = self.truth(place, quantity, at_ns);
+        let truth = self.truth(subject, quantity, at_ns);
         match quantity {
             Quantity::Rate if look.is_multiple_of(5) => {
                 vec![("train", truth.least.unwrap_or(FREE) * (1.0 + 0.01 * noise.around()), 0.0)]

@@ -402,8 +402,8 @@ fn of_cell(cell: &CheckedCell) -> Vec<String> {
         lines.push(format!("            {}", fault.when));
         match fault.role {
             Some(role) => {
-                let places = subjects(fault, true);
-                lines.push(format!("            hits whoever is {role} when it is injected, among {places}"));
+                let among = subjects(fault, true);
+                lines.push(format!("            hits whoever is {role} when it is injected, among {among}"));
             }
             None => {
                 lines.push(format!("            hits {}", subjects(fault, true)));

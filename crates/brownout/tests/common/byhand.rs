@@ -1,4 +1,4 @@
-//! Labs by hand in tests: each test has a place of its own for them, and nothing outlives it.
+//! Labs by hand in tests: each test has a workspace of its own for them, and nothing outlives it.
 
 use std::{
     collections::BTreeSet,
@@ -14,15 +14,15 @@ use serde_json::Value;
 
 use super::{BROWNOUT, both, descendants, json, text};
 
-/// A place for labs, and all that is in it.
-pub struct Place {
+/// A workspace for labs, and all that is in it.
+pub struct Workspace {
     directory: tempfile::TempDir,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl Workspace {
+    pub fn new() -> Workspace {
         // Short: the path of a socket has 107 bytes.
-        Place { directory: tempfile::Builder::new().prefix("bh-").tempdir_in("/tmp").unwrap() }
+        Workspace { directory: tempfile::Builder::new().prefix("bh-").tempdir_in("/tmp").unwrap() }
     }
 
     pub fn runtime(&self) -> PathBuf {
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Workspace {
     fn drop(&mut self) {
         // Also when the test has failed: nothing outlives it.
         let _ = self.run(&["destroy", "--all"]);
@@ -126,8 +126,8 @@ pub struct Traces {
 
 impl Traces {
     /// Of a lab that stands, or is being made.
-    pub fn of(place: &Place, name: &str) -> Traces {
-        let keeper = place.keeper(name).unwrap();
+    pub fn of(space: &Workspace, name: &str) -> Traces {
+        let keeper = space.keeper(name).unwrap();
         let own = |process: &(u32, u64)| process.0 == keeper;
         let parent = super::parent(keeper);
         let mut processes = descendants(keeper);
@@ -136,7 +136,7 @@ impl Traces {
             ["net", "mnt", "pid"].iter().filter_map(|kind| namespace(std::process::id(), kind)).collect();
         let all = processes.iter().flat_map(|(pid, _)| ["net", "mnt", "pid"].map(|kind| namespace(*pid, kind)));
         let namespaces = all.flatten().filter(|namespace| !ours.contains(namespace)).collect();
-        Traces { processes, namespaces, directories: vec![place.runtime().join(name), place.work().join(name)] }
+        Traces { processes, namespaces, directories: vec![space.runtime().join(name), space.work().join(name)] }
     }
 
     /// None of its processes lives, nobody is in its namespaces, and its directories are gone.

@@ -13,7 +13,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    CassandraSpec, Cluster, Jit, Paths, Place, cache,
+    CassandraSpec, Cluster, EnterableHost, Jit, Paths, cache,
     cassandra::{self, Installed, maven},
     java,
 };
@@ -28,7 +28,7 @@ const NAME: &str = "n1";
 
 struct Loopback(Ipv4Addr);
 
-impl Place for Loopback {
+impl EnterableHost for Loopback {
     fn name(&self) -> &str {
         NAME
     }

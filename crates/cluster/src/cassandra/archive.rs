@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Cassandra, CassandraSpec, Distribution, Jit, manifest::hex};
 use crate::{
-    Cluster, ClusterError, Paths, Place,
+    Cluster, ClusterError, EnterableHost, Paths,
     cache::{CacheError, Lock, UNFINISHED, open_up},
     java::Java,
 };
@@ -50,7 +50,7 @@ pub fn build(
     distribution: &Distribution,
     java: &Java,
     cache: &Path,
-    host: &dyn Place,
+    host: &dyn EnterableHost,
     paths: &Paths,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<PathBuf, ClusterError> {

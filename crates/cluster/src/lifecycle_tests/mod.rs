@@ -16,7 +16,7 @@ use std::{
 use brownout_units::Share;
 
 use crate::{
-    Cluster, ClusterControl, ClusterError, Database, DatabaseKind, Death, NodeState, Paths, Place, Question,
+    Cluster, ClusterControl, ClusterError, Database, DatabaseKind, Death, EnterableHost, NodeState, Paths, Question,
     SystemSettings,
     database::{ClusterView, Heartbeat, Looker, Member, Program, Start},
 };
@@ -84,7 +84,7 @@ impl Program for Chosen {
 
 struct Here;
 
-impl Place for Here {
+impl EnterableHost for Here {
     fn name(&self) -> &str {
         "n1"
     }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    Cassandra, CassandraSpec, Cluster, ClusterError, Distribution, Jit, Owner, Paths, Place, Readiness, cache,
+    Cassandra, CassandraSpec, Cluster, ClusterError, Distribution, EnterableHost, Jit, Owner, Paths, Readiness, cache,
     cassandra::{self, Installed, archive},
     java,
 };
@@ -36,7 +36,7 @@ pub fn quick() -> CassandraSpec {
 pub fn start(ground: &Ground, spec: &CassandraSpec, paths: &Paths) -> Cluster {
     let start = || {
         let database = Cassandra::new(spec, &ground.installed(), &BTreeMap::new())?;
-        Cluster::start(Box::new(database), &ground.places(), paths, &mut |_| Ok(Vec::new()))
+        Cluster::start(Box::new(database), &ground.hosts(), paths, &mut |_| Ok(Vec::new()))
     };
     // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
     thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
@@ -107,8 +107,8 @@ impl Ground {
         }
     }
 
-    pub fn places(&self) -> Vec<&dyn Place> {
-        self.network.hosts().iter().map(|host| host as &dyn Place).collect()
+    pub fn hosts(&self) -> Vec<&dyn EnterableHost> {
+        self.network.hosts().iter().map(|host| host as &dyn EnterableHost).collect()
     }
 
     /// Fresh directories for the cluster called `name`.

@@ -409,8 +409,8 @@ impl DistinctWalk {
                 (u128::from(sibling) * u128::from(self.domains[level]) / u128::from(count.max(1))) as u64
             };
             let (from, to) = (edge(sibling), edge(sibling + 1));
-            let place = from + below(derive(sibling, hash ^ STRATUM), (to - from).max(1));
-            cells.push(|out| column.append_place(place, out));
+            let position = from + below(derive(sibling, hash ^ STRATUM), (to - from).max(1));
+            cells.push(|out| column.append_position(position, out));
         }
     }
 

@@ -74,7 +74,7 @@ impl PartitionLayout {
         self.columns.iter().filter(|column| matches!(column.kind, ColumnKind::Clustering { .. })).count()
     }
 
-    /// The place of the column's cell in a row.
+    /// The index of the column's cell in a row.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

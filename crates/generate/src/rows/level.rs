@@ -40,7 +40,7 @@ impl Level {
         self.items.len()
     }
 
-    /// The place of the next value to come.
+    /// The position of the next value to come.
     pub(super) fn head(&self) -> usize {
         self.head
     }

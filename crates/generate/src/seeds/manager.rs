@@ -24,7 +24,7 @@ pub enum Flavour {
 
 /// Where seeds come from: `-pop`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Population {
+pub enum SeedRange {
     /// `seq=first..last`: one after the other, for readers and writers together.
     Sequence {
         /// The first seed.
@@ -45,7 +45,7 @@ pub enum Population {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedSettings {
     /// Where seeds come from.
-    pub population: Population,
+    pub range: SeedRange,
     /// `visits`: in how many parts a partition is written.
     pub visits: Spec,
     /// `revisit`: which of the partitions written in part comes next, counted from the oldest in the opposite direction of
@@ -58,10 +58,10 @@ pub struct SeedSettings {
 }
 
 impl SeedSettings {
-    /// cassandra-stress's defaults for this population: one visit, up to a million partitions in part.
-    pub fn new(population: Population, flavour: Flavour, seed: u64) -> Self {
+    /// cassandra-stress's defaults for this range: one visit, up to a million partitions in part.
+    pub fn new(range: SeedRange, flavour: Flavour, seed: u64) -> Self {
         let revisit = Spec::Uniform { min: 1, max: 1_000_000 };
-        SeedSettings { population, visits: Spec::Fixed(1), revisit, flavour, seed }
+        SeedSettings { range, visits: Spec::Fixed(1), revisit, flavour, seed }
     }
 }
 
@@ -102,7 +102,7 @@ pub struct SeedManager {
     taken: AtomicI64,
     progress: Progress,
     given_up: GivenUp,
-    /// What was written last, for `latest`, and its place in the sequence of writes.
+    /// What was written last, for `latest`, and its position in the sequence of writes.
     newest: Option<(Newest, AtomicI64)>,
     parts: Option<Parts>,
 }
@@ -132,7 +132,7 @@ impl SeedManager {
     /// # Errors
     /// A sequence that goes down, a range of `revisit` that is none of positions, a lookback longer than the sequence.
     pub fn new(settings: SeedSettings) -> Result<Arc<Self>, SeedsError> {
-        if let Population::Sequence { first, last, ref lookback, .. } = settings.population {
+        if let SeedRange::Sequence { first, last, ref lookback, .. } = settings.range {
             if first > last || last.checked_sub(first).and_then(|length| length.checked_add(1)).is_none() {
                 return Err(SeedsError::Sequence { first, last });
             }
@@ -144,9 +144,9 @@ impl SeedManager {
                 return Err(SeedsError::Lookback { max, longest });
             }
         }
-        let newest = match &settings.population {
-            Population::Drawn(spec) => latest(spec).map(|(_, max)| (Newest::new(max), AtomicI64::new(-1))),
-            Population::Sequence { .. } => None,
+        let newest = match &settings.range {
+            SeedRange::Drawn(spec) => latest(spec).map(|(_, max)| (Newest::new(max), AtomicI64::new(-1))),
+            SeedRange::Sequence { .. } => None,
         };
         // Partitions of one visit need no book-keeping; the counts of visits are what most runs leave alone.
         let parts = if settings.visits.max() > 1 { Some(Parts::new(&settings)?) } else { None };
@@ -166,10 +166,10 @@ impl SeedManager {
         self.seeded_source(seed(0), seed(1), seed(2))
     }
 
-    pub(super) fn seeded_source(self: &Arc<Self>, visits: i64, revisit: i64, population: i64) -> SeedSource {
-        let mut drawn = match &self.settings.population {
-            Population::Sequence { lookback, .. } => lookback.as_ref().map(|spec| spec.build(population)),
-            Population::Drawn(spec) => Some(spec.build(population)),
+    pub(super) fn seeded_source(self: &Arc<Self>, visits: i64, revisit: i64, range: i64) -> SeedSource {
+        let mut drawn = match &self.settings.range {
+            SeedRange::Sequence { lookback, .. } => lookback.as_ref().map(|spec| spec.build(range)),
+            SeedRange::Drawn(spec) => Some(spec.build(range)),
         };
         if let (Some(drawn), Some((newest, _))) = (&mut drawn, &self.newest) {
             drawn.follow(newest);
@@ -207,8 +207,8 @@ impl SeedManager {
 
     /// The write of this seed has ended, and nobody knows whether it was done. Readers get past it, but are not sent there.
     pub fn given_up(&self, seed: &Seed) {
-        if let (Flavour::Fixed, Population::Sequence { first, last, lookback: Some(_), .. }) =
-            (self.settings.flavour, &self.settings.population)
+        if let (Flavour::Fixed, SeedRange::Sequence { first, last, lookback: Some(_), .. }) =
+            (self.settings.flavour, &self.settings.range)
         {
             // Before it has ended, so that no reader comes in between.
             self.given_up.add(seed.ordinal(), self.progress.contiguous() - (last - first + 1));
@@ -217,7 +217,7 @@ impl SeedManager {
     }
 
     fn ended(&self, number: i64) {
-        if let Population::Sequence { lookback: Some(_), .. } = self.settings.population {
+        if let SeedRange::Sequence { lookback: Some(_), .. } = self.settings.range {
             self.progress.ended(number);
         }
     }
@@ -283,7 +283,7 @@ fn latest(spec: &Spec) -> Option<(i64, i64)> {
 #[derive(Debug, Clone)]
 pub struct SeedSource {
     manager: Arc<SeedManager>,
-    /// The population or the lookback, whichever is drawn.
+    /// The range or the lookback, whichever is drawn.
     drawn: Option<Distribution>,
     visits: Distribution,
     revisit: Distribution,
@@ -299,12 +299,12 @@ impl SeedSource {
     #[inline]
     pub fn next_read(&mut self) -> Option<Seed> {
         let manager = &*self.manager;
-        let seed = match (&manager.settings.population, &mut self.drawn) {
-            (Population::Sequence { first, last, wrap, .. }, Some(lookback)) => {
+        let seed = match (&manager.settings.range, &mut self.drawn) {
+            (SeedRange::Sequence { first, last, wrap, .. }, Some(lookback)) => {
                 manager.look_back(*first, *last, *wrap, lookback.next())?
             }
-            (Population::Sequence { first, last, wrap, .. }, None) => manager.in_order(*first, *last, *wrap, -1)?,
-            (Population::Drawn(_), drawn) => Seed::new(drawn.as_mut()?.next(), -1),
+            (SeedRange::Sequence { first, last, wrap, .. }, None) => manager.in_order(*first, *last, *wrap, -1)?,
+            (SeedRange::Drawn(_), drawn) => Seed::new(drawn.as_mut()?.next(), -1),
         };
         match &manager.parts {
             Some(parts) if manager.settings.flavour == Flavour::Fixed => {
@@ -372,9 +372,9 @@ impl SeedSource {
     #[inline]
     fn begin(&mut self, visits: i32) -> Option<Seed> {
         let manager = &*self.manager;
-        match &manager.settings.population {
-            Population::Sequence { first, last, wrap, .. } => manager.in_order(*first, *last, *wrap, visits),
-            Population::Drawn(spec) => match latest(spec) {
+        match &manager.settings.range {
+            SeedRange::Sequence { first, last, wrap, .. } => manager.in_order(*first, *last, *wrap, visits),
+            SeedRange::Drawn(spec) => match latest(spec) {
                 Some((first, last)) => manager.in_order(first, last, true, visits),
                 None => Some(Seed::at(self.drawn.as_mut()?.next(), visits, 0)),
             },

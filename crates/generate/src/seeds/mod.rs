@@ -37,5 +37,5 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-pub use manager::{Flavour, Population, SeedManager, SeedSettings, SeedSource, SeedsError};
+pub use manager::{Flavour, SeedManager, SeedRange, SeedSettings, SeedSource, SeedsError};
 pub use seed::Seed;

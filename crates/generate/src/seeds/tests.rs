@@ -11,26 +11,26 @@ fn spec(text: &str) -> Spec {
     text.parse().expect(text)
 }
 
-fn sequence(first: i64, last: i64, wrap: bool, lookback: Option<&str>) -> Population {
-    Population::Sequence { first, last, wrap, lookback: lookback.map(spec) }
+fn sequence(first: i64, last: i64, wrap: bool, lookback: Option<&str>) -> SeedRange {
+    SeedRange::Sequence { first, last, wrap, lookback: lookback.map(spec) }
 }
 
-fn settings(population: Population, flavour: Flavour) -> SeedSettings {
-    SeedSettings::new(population, flavour, 11)
+fn settings(range: SeedRange, flavour: Flavour) -> SeedSettings {
+    SeedSettings::new(range, flavour, 11)
 }
 
 /// The settings that these words of a command line make.
 fn compat(options: &str) -> SeedSettings {
     let value = |key: &str| options.split(' ').find_map(|word| word.strip_prefix(key));
-    let population = match value("seq=") {
-        Some(range) => {
-            let (first, last) = range.split_once("..").expect(range);
+    let range = match value("seq=") {
+        Some(text) => {
+            let (first, last) = text.split_once("..").expect(text);
             let wrap = !options.contains("no-wrap");
             sequence(first.parse().expect(first), last.parse().expect(last), wrap, value("read-lookback="))
         }
-        None => Population::Drawn(spec(value("dist=").expect(options))),
+        None => SeedRange::Drawn(spec(value("dist=").expect(options))),
     };
-    let mut settings = settings(population, Flavour::Compat);
+    let mut settings = settings(range, Flavour::Compat);
     settings.visits = value("visits=").map_or(settings.visits, spec);
     settings.revisit = value("revisit=").map_or(settings.revisit, spec);
     settings
@@ -210,7 +210,7 @@ fn compat_counts_a_write_when_it_is_made_whatever_becomes_of_it() {
 #[test]
 fn readers_learn_how_far_a_partition_in_parts_is_written() {
     for (flavour, taken) in [(Flavour::Fixed, Some(30)), (Flavour::Compat, None)] {
-        let mut settings = settings(Population::Drawn(Spec::Fixed(5)), flavour);
+        let mut settings = settings(SeedRange::Drawn(Spec::Fixed(5)), flavour);
         settings.visits = spec("fixed(4)");
         let mut source = SeedManager::new(settings).expect("sound").source(0);
         let mut write = source.next_write().expect("drawn");
@@ -225,8 +225,8 @@ fn readers_learn_how_far_a_partition_in_parts_is_written() {
 
 #[test]
 fn readers_of_the_latest_follow_the_writers() {
-    let manager =
-        SeedManager::new(settings(Population::Drawn(spec("latest(1..1000)")), Flavour::Fixed)).expect("sound");
+    let settings = settings(SeedRange::Drawn(spec("latest(1..1000)")), Flavour::Fixed);
+    let manager = SeedManager::new(settings).expect("sound");
     let mut source = manager.source(0);
     let favourite = |source: &mut SeedSource| {
         let mut counts = HashMap::new();
@@ -246,7 +246,7 @@ fn readers_of_the_latest_follow_the_writers() {
 #[test]
 fn sources_draw_apart_and_a_run_repeats() {
     let draws = |seed, index| {
-        let settings = SeedSettings { seed, ..settings(Population::Drawn(spec("uniform(1..1B)")), Flavour::Fixed) };
+        let settings = SeedSettings { seed, ..settings(SeedRange::Drawn(spec("uniform(1..1B)")), Flavour::Fixed) };
         let mut source = SeedManager::new(settings).expect("sound").source(index);
         [(); 4].map(|()| source.next_read().map(|seed| seed.value()))
     };

@@ -6,7 +6,7 @@
 /// One bucket: values above `above`, up to and including `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Its place in the row of buckets, from 0.
+    /// Its index in the row of buckets.
     pub index: usize,
     /// The boundary below it.
     pub above: u64,

@@ -170,7 +170,7 @@ impl ColumnGenerator {
         }
     }
 
-    /// Whether other places surely give other values.
+    /// Whether other positions surely give other values.
     pub(crate) fn counts_through(&self) -> bool {
         match &self.kind {
             Kind::Compat(_) => false,
@@ -178,11 +178,11 @@ impl ColumnGenerator {
         }
     }
 
-    /// v2: append the value at `place` of [`Self::domain`] places. Other places give other values, and greater ones greater
+    /// v2: append the value at `position` of [`Self::domain`]. Other positions give other values, and greater ones greater
     /// values, for all types that can be counted through (not for collections, tuples and user-defined types).
-    pub(crate) fn append_place(&mut self, place: u64, out: &mut Vec<u8>) {
+    pub(crate) fn append_position(&mut self, position: u64, out: &mut Vec<u8>) {
         if let Kind::V2(node) = &mut self.kind {
-            node.append_place(place, out);
+            node.append_position(position, out);
         }
     }
 

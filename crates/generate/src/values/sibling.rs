@@ -1,7 +1,7 @@
 //! Values that must differ: partition keys of different partitions, clustering values of different rows.
 //!
-//! The values of a column are thought of as numbered, from the smallest to the largest. A *place* is such a number; other
-//! places give other values, and greater places greater ones. So distinct values in their order cost no memory, and the
+//! The values of a column are thought of as numbered, from the smallest to the largest. A *position* is such a number; other
+//! positions give other values, and greater positions greater ones. So distinct values in their order cost no memory, and the
 //! n-th row of a partition can be made without the rows before it.
 
 use brownout_base::random::{below, derive};
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{permute::permute, types::CqlType};
 
-/// The number of places of types whose values are not to be counted: as good as endless.
+/// The number of positions of types whose values are not to be counted: as good as endless.
 const MANY: u64 = 1 << 60;
 
 impl Node {
-    /// The number of places.
+    /// The number of positions.
     pub(super) fn domain(&self) -> u64 {
         let of_type = self.capacity();
         match &self.population {
@@ -29,7 +29,7 @@ impl Node {
         }
     }
 
-    /// How many values the type has that places can be given to.
+    /// How many values the type has that positions can be given to.
     fn capacity(&self) -> u64 {
         match &self.cql_type {
             CqlType::Boolean => 2,
@@ -76,55 +76,55 @@ impl Node {
         u32::try_from(self.size.min().max(0)).unwrap_or(u32::MAX).min(most)
     }
 
-    /// Whether other places surely give other values: the types whose values are made from a place, not drawn for it.
+    /// Whether other positions surely give other values: the types whose values are made from a position, not drawn for it.
     pub(super) fn counts_through(&self) -> bool {
         matches!(self.shape, Shape::Plain | Shape::Content(_)) && self.cql_type != CqlType::Duration
     }
 
-    /// The whole number at a place.
-    pub(super) fn number_at(&self, place: u64) -> i64 {
+    /// The whole number at a position.
+    pub(super) fn number_at(&self, position: u64) -> i64 {
         let first = match &self.population {
             Some(population) => population.min(),
             None if matches!(self.cql_type, CqlType::Timestamp | CqlType::TimeUuid) => 1,
             None => 0,
         };
-        first.wrapping_add(place as i64)
+        first.wrapping_add(position as i64)
     }
 
-    /// A place, spread over `bits` bits: what is left between two places is filled at random, so that a few places do not
+    /// A position, spread over `bits` bits: what is left between two positions is filled at random, so that a few positions do not
     /// all begin alike.
-    pub(super) fn spread(&self, place: u64, bits: u32, random: u64) -> u64 {
+    pub(super) fn spread(&self, position: u64, bits: u32, random: u64) -> u64 {
         let step = ((1u128 << bits) / u128::from(self.domain())).max(1) as u64;
-        place.wrapping_mul(step).wrapping_add(below(random, step))
+        position.wrapping_mul(step).wrapping_add(below(random, step))
     }
 
-    /// Append the value at a place below [`Self::domain`].
-    pub(super) fn append_place(&mut self, place: u64, out: &mut Vec<u8>) {
-        self.emit(Source::Place(place), out);
+    /// Append the value at a position below [`Self::domain`].
+    pub(super) fn append_position(&mut self, position: u64, out: &mut Vec<u8>) {
+        self.emit(Source::Position(position), out);
     }
 
     /// Append the key of the partition of this seed.
     pub(super) fn append_key(&mut self, seed: i64, out: &mut Vec<u8>) {
         let domain = self.domain();
-        let place = match &mut self.population {
+        let position = match &mut self.population {
             None => permute(seed as u64, domain, self.salt),
             Some(population) => {
                 population.set_seed((derive(seed as u64, self.salt) >> 1) as i64);
                 (population.next().wrapping_sub(population.min()) as u64).min(domain - 1)
             }
         };
-        self.append_place(place, out);
+        self.append_position(position, out);
     }
 
     /// A text or blob.
     pub(super) fn emit_content(&mut self, source: Source, out: &mut Vec<u8>) {
         let bits = self.bits(source);
         let mut size = self.sized(bits);
-        if let Source::Place(place) = source {
-            // The place itself, most significant part first, then contents made from it.
+        if let Source::Position(position) = source {
+            // The position itself, most significant part first, then contents made from it.
             let text = matches!(self.cql_type, CqlType::Ascii | CqlType::Text);
             let (digits, width) = if text { (self.shortest(10), 6) } else { (self.shortest(7), 8) };
-            let code = self.spread(place, digits * width, bits);
+            let code = self.spread(position, digits * width, bits);
             for digit in (0..digits).rev() {
                 let digit = (code >> (digit * width)) as u8;
                 out.push(if text { LETTERS[usize::from(digit & 63)] } else { digit });

@@ -342,24 +342,24 @@ fn numbers_of_a_population_are_its_draws() {
 }
 
 #[test]
-fn places_give_distinct_values_in_the_servers_order() {
+fn positions_give_distinct_values_in_the_servers_order() {
     for text in TYPES {
         for population in [None, spec("uniform(1..40)")] {
             let cql_type = parse(text);
             let mut generator = v2("c", text, ColumnSettings { population, ..ColumnSettings::default() });
             let domain = generator.domain();
-            let places = domain.min(300);
-            let step = domain / places;
+            let positions = domain.min(300);
+            let step = domain / positions;
             let mut last: Option<Vec<u8>> = None;
             let mut seen = HashSet::new();
-            for place in 0..places {
+            for position in 0..positions {
                 let mut out = Vec::new();
-                generator.append_place(place * step, &mut out);
+                generator.append_position(position * step, &mut out);
                 decode(&out, &cql_type).unwrap();
                 let counted = generator.counts_through();
                 if counted {
                     if let Some(last) = &last {
-                        assert_eq!(compare(last, &out, &cql_type), Ordering::Less, "{text} {place} of {domain}");
+                        assert_eq!(compare(last, &out, &cql_type), Ordering::Less, "{text} {position} of {domain}");
                     }
                     assert!(seen.insert(out.clone()));
                 }

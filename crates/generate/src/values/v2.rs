@@ -66,8 +66,8 @@ pub(super) enum Source {
     Free(u64),
     /// A draw of the population, and its fraction.
     Draw(i64, f64),
-    /// A place among the values of the type or population.
-    Place(u64),
+    /// A position among the values of the type or population.
+    Position(u64),
 }
 
 impl Node {
@@ -143,7 +143,7 @@ impl Node {
         match source {
             Source::Free(word) => word,
             Source::Draw(draw, _) => derive(draw as u64, self.salt),
-            Source::Place(place) => derive(!place, self.salt),
+            Source::Position(position) => derive(!position, self.salt),
         }
     }
 
@@ -198,16 +198,16 @@ impl Node {
     /// A type that has one number, or a few, as its value.
     fn emit_plain(&mut self, source: Source, out: &mut Vec<u8>) {
         let bits = self.bits(source);
-        // A whole number: of the population, of the place, or of `free`.
+        // A whole number: of the population, of the position, or of `free`.
         let number = |free: i64| match source {
             Source::Free(_) => free,
             Source::Draw(draw, _) => draw,
-            Source::Place(place) => self.number_at(place),
+            Source::Position(position) => self.number_at(position),
         };
         let real = || match source {
             Source::Free(word) => fraction(word) * 2.0 - 1.0,
             Source::Draw(_, real) => real,
-            Source::Place(place) => self.number_at(place) as f64,
+            Source::Position(position) => self.number_at(position) as f64,
         };
         match self.cql_type {
             CqlType::BigInt => out.extend_from_slice(&number(bits as i64).to_be_bytes()),
@@ -234,7 +234,7 @@ impl Node {
             CqlType::Float => out.extend_from_slice(&(real() as f32).to_be_bytes()),
             CqlType::Double => out.extend_from_slice(&real().to_be_bytes()),
             CqlType::Boolean => out.push(match source {
-                Source::Place(place) => place as u8 & 1,
+                Source::Position(position) => position as u8 & 1,
                 _ => (number((bits >> 63) as i64) & 1) as u8,
             }),
             CqlType::Timestamp => {
@@ -251,7 +251,7 @@ impl Node {
             CqlType::Uuid => {
                 // Version 4, variant 1 (RFC 9562, 5.4).
                 let high = match source {
-                    Source::Place(place) => self.spread(place, 60, bits) << 4,
+                    Source::Position(position) => self.spread(position, 60, bits) << 4,
                     _ => scramble(bits),
                 };
                 // The version stands below the first 48 bits.
@@ -268,7 +268,7 @@ impl Node {
                 out.extend_from_slice(&low.to_be_bytes());
             }
             CqlType::Inet => match source {
-                Source::Place(place) => append_v6(self.spread(place, 62, bits), out),
+                Source::Position(position) => append_v6(self.spread(position, 62, bits), out),
                 _ if bits >> 63 == 0 => out.extend_from_slice(&(scramble(bits) as u32).to_be_bytes()),
                 _ => append_v6(scramble(bits), out),
             },

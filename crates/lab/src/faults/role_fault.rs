@@ -83,7 +83,7 @@ pub struct RoleFault {
 }
 
 /// Where an entry may name a role, by its key; none where it has nothing of the kind.
-fn places(entry: &mut FaultEntry) -> [(&'static str, Option<&mut Names>); 14] {
+fn targets(entry: &mut FaultEntry) -> [(&'static str, Option<&mut Names>); 14] {
     [
         ("slow.host", entry.slow.as_mut().map(|fault| &mut fault.host)),
         ("flaky.host", entry.flaky.as_mut().map(|fault| &mut fault.host)),
@@ -104,7 +104,7 @@ fn places(entry: &mut FaultEntry) -> [(&'static str, Option<&mut Names>); 14] {
 
 /// The role that an entry names, if it does, and the key at which it does.
 fn named(entry: &mut FaultEntry, hosts: &Hosts) -> Result<Option<(&'static str, Role)>, Complaint> {
-    for (key, names) in places(entry) {
+    for (key, names) in targets(entry) {
         let Some(names) = names else { continue };
         let Some(role) = names.iter().find_map(|name| Role::meant(name, hosts)) else { continue };
         let database = hosts.database();
@@ -137,7 +137,7 @@ pub(super) fn fault(
     let Some((key, role)) = named(&mut entry, hosts)? else { return Ok(None) };
     let mut on: Vec<(String, Arc<dyn Fault>)> = Vec::new();
     for node in hosts.nodes() {
-        for names in places(&mut entry).into_iter().filter_map(|(_, names)| names) {
+        for names in targets(&mut entry).into_iter().filter_map(|(_, names)| names) {
             *names = Names(vec![node.name.clone()]);
         }
         on.push((node.name.clone(), Arc::from(make(&entry)?)));

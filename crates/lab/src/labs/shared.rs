@@ -74,7 +74,7 @@ pub(crate) struct Attempt {
     pub(crate) title: String,
     /// Its own number: from 1, in the order in which trials were begun.
     pub(crate) number: u32,
-    /// Its place among all.
+    /// Its index among all.
     pub(crate) course: Course,
 }
 

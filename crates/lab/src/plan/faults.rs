@@ -31,7 +31,7 @@ const CUT: f64 = 0.999;
 
 /// A link that carries nothing for a while.
 struct Cut {
-    /// The fault, by its place.
+    /// The fault, by its index.
     fault: usize,
     from: String,
     to: String,

@@ -11,7 +11,9 @@ use super::{
     narrow::to_u32,
 };
 use crate::{
-    experiment::{Amount, CoordinatorsChoice, FileError, LoadSection, MAX_RATE, MixShare, RateChoice, TimestampsChoice},
+    experiment::{
+        Amount, CoordinatorsChoice, FileError, LoadSection, MAX_RATE, MixShare, RateChoice, TimestampsChoice,
+    },
     hosts::Hosts,
 };
 

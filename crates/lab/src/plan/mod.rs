@@ -25,7 +25,6 @@ use brownout_units::Share;
 
 use self::check::Check;
 use self::narrow::to_u32;
-pub(crate) use self::{narrow::to_u16, network::limits_packets, windows::BRIEF};
 pub(crate) use self::{
     amounts::words,
     cluster::{encryption, split_address},
@@ -39,6 +38,7 @@ pub use self::{
     phase::{INTERVAL, INTERVAL_NS, Phase, PlannedPhase},
     windows::probe_interval,
 };
+pub(crate) use self::{narrow::to_u16, network::limits_packets, windows::BRIEF};
 use crate::{
     experiment::{Amount, Experiment, FileError, ParallelChoice, Source},
     hosts::Hosts,

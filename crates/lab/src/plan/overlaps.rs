@@ -16,7 +16,7 @@ struct Still<'a> {
     node: &'a str,
     /// The role that it is taken to have, if the fault strikes whoever has it.
     role: Option<Role>,
-    /// The fault, by its place.
+    /// The fault, by its index.
     fault: usize,
     kind: &'static str,
     from: u64,

@@ -36,7 +36,7 @@ impl PlannedFault {
         self.severities.last().map(AsRef::as_ref)
     }
 
-    /// As the record has it before anything of it happens; `index` is its place among the faults.
+    /// As the record has it before anything of it happens; `index`: which of the faults.
     pub fn record(&self, index: usize, hosts: &Hosts) -> FaultRecord {
         let asked = self.fault();
         let severity = |(step, fault): (usize, &Arc<dyn Fault>)| self.severity(step, fault.as_ref(), None, hosts);

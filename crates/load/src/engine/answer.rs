@@ -6,7 +6,7 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    Answer, Ended, ErrorClass, Failure, Next, Outcome, Received, ServerError, Verdict,
+    Answer, Ended, ErrorClass, Failure, Meaning, Next, Outcome, Received, ServerError,
     sys::Ready,
     wire::{Body, Header, answer::answer},
 };
@@ -78,19 +78,19 @@ impl Worker {
             return Ok(());
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
-        let verdict = match answer {
+        let meaning = match answer {
             Answer::Error(failure) => {
                 let (class, code, message) = (failure.class(), failure.code, failure.message);
                 self.workload.refused(operation.ticket, &ServerError { class, code, message }, &received);
-                Verdict::failed(class)
+                Meaning::failed(class)
             }
             answer => self.workload.answer(operation.ticket, &answer, &received),
         };
         connection.release(stream);
-        if verdict.next == Next::Failed(ErrorClass::Unprepared) && connection.is_ready() {
+        if meaning.next == Next::Failed(ErrorClass::Unprepared) && connection.is_ready() {
             self.prepare(index, 0);
         }
-        self.answered(&operation, open, &verdict, at);
+        self.answered(&operation, open, &meaning, at);
         self.pump(coordinator, Some(at), at);
         Ok(())
     }
@@ -150,9 +150,9 @@ impl Worker {
     }
 
     /// Decides what becomes of the operation, in the state it had when the answer to `open` came.
-    pub(super) fn answered(&mut self, operation: &Operation, open: Open, verdict: &Verdict, at: u64) {
+    pub(super) fn answered(&mut self, operation: &Operation, open: Open, meaning: &Meaning, at: u64) {
         let Operation { intended, name, .. } = *operation;
-        if let Some(finding) = verdict.finding {
+        if let Some(finding) = meaning.finding {
             self.ledger.found(intended, finding);
         }
         // A server may answer what the kernel has not wholly taken: it refuses a request by its header.
@@ -174,19 +174,19 @@ impl Worker {
             self.late(open.handle, at);
             return;
         }
-        let end = match verdict.next {
+        let end = match meaning.next {
             Next::Failed(class) => Outcome::Failed(class),
             Next::Done | Next::Page | Next::Request => Outcome::Ok,
         };
         self.count_attempt(operation, end, service);
-        match verdict.next {
+        match meaning.next {
             Next::Failed(class) => self.failed(open.handle, class, at),
             Next::Done => {
-                self.ledger.answered(intended, name, verdict, service);
+                self.ledger.answered(intended, name, meaning, service);
                 self.end(open.handle, Ended::Ok, at);
             }
             Next::Page | Next::Request => {
-                self.ledger.answered(intended, name, verdict, service);
+                self.ledger.answered(intended, name, meaning, service);
                 self.sequential = true;
                 if let Some(operation) = self.operations.get_mut(open.handle) {
                     operation.step += 1;
@@ -194,7 +194,7 @@ impl Worker {
                     operation.state = OperationState::Waiting;
                     operation.queued = true;
                 }
-                if verdict.next == Next::Page {
+                if meaning.next == Next::Page {
                     self.place_again(open.handle, at);
                 } else {
                     self.place(open.handle, at);

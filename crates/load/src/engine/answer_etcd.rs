@@ -7,7 +7,7 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    Credentials, ErrorClass, Next, Received, Reply, ServerError, Verdict,
+    Credentials, ErrorClass, Meaning, Next, Received, Reply, ServerError,
     etcd::{
         Came, Method, WATCHES, What,
         message::{AuthenticateRequest, AuthenticateResponse, StatusResponse, WatchResponse},
@@ -212,22 +212,22 @@ impl Worker {
             }
         };
         let received = Received { at_ns: at, late: open.late, step: operation.step, coordinator: coordinator as u16 };
-        let verdict = match result {
+        let meaning = match result {
             Ok(reply) => self.workload.reply(operation.ticket, Reply::new(reply), &received),
             Err(status) => {
                 let (class, code, message) = (status.class(method), status.code, &status.message[..]);
                 self.workload.refused(operation.ticket, &ServerError { class, code, message }, &received);
-                Verdict::failed(class)
+                Meaning::failed(class)
             }
         };
-        if verdict.next == Next::Done
+        if meaning.next == Next::Done
             && let Some(watching) = &mut self.watching
             && let Some(version) = self.workload.version(operation.ticket)
         {
             watching.acknowledged(version);
         }
         connection.release(stream);
-        self.answered(&operation, open, &verdict, at);
+        self.answered(&operation, open, &meaning, at);
         self.pump(coordinator, Some(at), at);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{
     page::{Page, Part, Shape},
     samples::Sample,
 };
-use crate::{Balance, ErrorClass, Finding, Outcome, Verdict, histogram, schedule::Limiter};
+use crate::{Balance, ErrorClass, Finding, Meaning, Outcome, histogram, schedule::Limiter};
 
 /// Counters since the last call, by time of completion.
 #[derive(Debug, Clone)]
@@ -278,12 +278,12 @@ impl Ledger {
     }
 
     /// Counts what an answer in time has read or written, `service` after the request was sent.
-    pub(super) fn answered(&mut self, intended: u64, name: u16, verdict: &Verdict, service: u64) {
+    pub(super) fn answered(&mut self, intended: u64, name: u16, meaning: &Meaning, service: u64) {
         let work = self.page(intended).work(name);
-        work.rows += u64::from(verdict.rows);
-        work.partitions += u64::from(verdict.partitions);
-        work.not_applied += u64::from(verdict.not_applied);
-        if verdict.page {
+        work.rows += u64::from(meaning.rows);
+        work.partitions += u64::from(meaning.partitions);
+        work.not_applied += u64::from(meaning.not_applied);
+        if meaning.page {
             work.pages.push(service);
         }
     }

@@ -15,7 +15,7 @@ pub(super) struct Merge {
     length_ns: u64,
     coordinators: Vec<String>,
     operations: Vec<String>,
-    /// The place of the name for watches' events behind those of operations, if something is watched.
+    /// The index of the name for watches' events behind those of operations, if something is watched.
     events: Option<u16>,
     threads: usize,
     /// By number, as long as something may still be added.

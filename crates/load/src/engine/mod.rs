@@ -37,7 +37,7 @@ use crate::{
     histogram,
     limit::Limit,
     ring::Replicas,
-    workload::{FILLING, KeyValueLoad, MIX, Population},
+    workload::{FILLING, FillProgress, KeyValueLoad, MIX},
 };
 use brownout_base::clock::{monotonic_ns, thread_cpu_ns};
 use merge::Merge;
@@ -59,7 +59,7 @@ pub struct Engine {
     coordinators: Vec<String>,
     flows: usize,
     /// For a key-value workload: its number of keys, and how far they are written.
-    population: Option<(u64, Arc<Population>)>,
+    filling: Option<(u64, Arc<FillProgress>)>,
 }
 
 impl Engine {
@@ -84,11 +84,11 @@ impl Engine {
         config.check()?;
         workload.check()?;
         shared_by(workload.population, config.threads)?;
-        let population = Arc::new(Population::default());
+        let progress = Arc::new(FillProgress::default());
         let keys = workload.population;
-        let load = KeyValueLoad { workload, seed: config.seed, population: Arc::clone(&population) };
+        let load = KeyValueLoad { workload, seed: config.seed, progress: Arc::clone(&progress) };
         let mut engine = Engine::launch_unless(config, Arc::new(load), interrupted)?;
-        engine.population = Some((keys, population));
+        engine.filling = Some((keys, progress));
         Ok(engine)
     }
 
@@ -113,10 +113,10 @@ impl Engine {
                 remedy: "use one thread, or no watchers",
             });
         }
-        let (keys, population) = (load.population, Arc::new(Population::default()));
-        let work = EtcdWork { load, seed: config.seed, population: Arc::clone(&population) };
+        let (keys, progress) = (load.population, Arc::new(FillProgress::default()));
+        let work = EtcdWork { load, seed: config.seed, progress: Arc::clone(&progress) };
         let mut engine = Engine::launch_unless(config, Arc::new(work), interrupted)?;
-        engine.population = Some((keys, population));
+        engine.filling = Some((keys, progress));
         Ok(engine)
     }
 
@@ -170,7 +170,7 @@ impl Engine {
         let (names, watches) = (coordinators.clone(), workload.watched().is_some());
         let merge = Merge::new(config.epoch_ns, bucket_ns, names, operations, watches, config.threads);
         let merge = Mutex::new(merge);
-        let mut engine = Engine { threads: Vec::new(), merge, coordinators, flows, population: None };
+        let mut engine = Engine { threads: Vec::new(), merge, coordinators, flows, filling: None };
         let shared = Arc::new(worker::Setup { config, workload, replicas });
         let (ready, readiness) = mpsc::channel();
         for index in 0..shared.config.threads {
@@ -206,7 +206,7 @@ impl Engine {
     /// and an [`EtcdLoad`]; a load thread that has died.
     pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
         let mut paces = vec![Pace::Idle; self.flows];
-        let flow = if matches!(pace, Pace::Populate { .. }) && self.population.is_some() { FILLING } else { MIX };
+        let flow = if matches!(pace, Pace::Populate { .. }) && self.filling.is_some() { FILLING } else { MIX };
         paces[flow] = pace;
         self.set_paces(paces)
     }
@@ -233,8 +233,8 @@ impl Engine {
         }
         paces.iter().try_for_each(Pace::check)?;
         let fills = |pace: &Pace| matches!(pace, Pace::Populate { .. });
-        match &self.population {
-            Some((keys, population)) => population.set(paces.get(FILLING).is_some_and(fills).then_some(*keys)),
+        match &self.filling {
+            Some((keys, progress)) => progress.set(paces.get(FILLING).is_some_and(fills).then_some(*keys)),
             None if paces.iter().any(fills) => {
                 return refuse("this workload has no population".into(), "use a closed loop over a finite flow");
             }
@@ -256,8 +256,8 @@ impl Engine {
 
     /// How far [`Pace::Populate`] has come since that pace was last set.
     pub fn populated(&self) -> Progress {
-        let Some((_, population)) = &self.population else { return Progress::default() };
-        let tally = population.tally();
+        let Some((_, progress)) = &self.filling else { return Progress::default() };
+        let tally = progress.tally();
         let refused = tally.refused.map(|(coordinator, reason)| Refusal {
             coordinator: self.coordinators.get(usize::from(coordinator)).cloned().unwrap_or_default(),
             reason,
@@ -405,8 +405,8 @@ impl Drop for Engine {
 mod tests {
     use super::*;
     use crate::{
-        Answer, Arrivals, Consistency, Drawn, Ending, Parameters, Received, Request, Route, Sending, ThreadWorkload,
-        Ticket, Verdict, late_patience_ns,
+        Answer, Arrivals, Consistency, Drawn, Ending, Meaning, Parameters, Received, Request, Route, Sending,
+        ThreadWorkload, Ticket, late_patience_ns,
         stub::{self, Behaviour, Stub},
     };
 
@@ -456,8 +456,8 @@ mod tests {
             values.value(&ticket.0.to_be_bytes()).value(b"value");
         }
 
-        fn answer(&mut self, _: Ticket, _: &Answer<'_>, _: &Received) -> Verdict {
-            Verdict::done(1, 1)
+        fn answer(&mut self, _: Ticket, _: &Answer<'_>, _: &Received) -> Meaning {
+            Meaning::done(1, 1)
         }
 
         fn end(&mut self, _: Ticket, _: &Ending) {}

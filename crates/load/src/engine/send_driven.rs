@@ -10,7 +10,7 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    LoadError, Received, Route, Sending, ServerError, Verdict,
+    LoadError, Meaning, Received, Route, Sending, ServerError,
     driver::{Completion, Failed, Reply},
     wire::answer::answer,
 };
@@ -126,7 +126,7 @@ impl Worker {
         let received = Received { at_ns, late: open.late, step: operation.step, coordinator };
         let mut body = std::mem::take(&mut driven.body);
         body.clear();
-        let verdict = match reply.and_then(|reply| reply.write(&mut body)) {
+        let meaning = match reply.and_then(|reply| reply.write(&mut body)) {
             Ok(()) => match answer(Reply::header(body.len()), &body) {
                 Ok(answer) => self.workload.answer(operation.ticket, &answer, &received),
                 Err(garbage) => self.refusal(&operation, &Failed::unreadable(garbage), &received),
@@ -136,13 +136,13 @@ impl Worker {
         if let Some(driven) = &mut self.driven {
             driven.body = body;
         }
-        self.answered(&operation, open, &verdict, at_ns);
+        self.answered(&operation, open, &meaning, at_ns);
     }
 
-    fn refusal(&mut self, operation: &Operation, failed: &Failed, received: &Received) -> Verdict {
+    fn refusal(&mut self, operation: &Operation, failed: &Failed, received: &Received) -> Meaning {
         let Failed { class, code, message } = failed;
         self.workload.refused(operation.ticket, &ServerError { class: *class, code: *code, message }, received);
-        Verdict::failed(*class)
+        Meaning::failed(*class)
     }
 }
 

@@ -17,14 +17,14 @@ use super::{
     workload::APART,
 };
 use crate::{
-    Drawn, Ending, ErrorClass, Finding, Received, Route, Sending, ServerError, ThreadWorkload, Ticket, Verdict, value,
-    workload::{FILLING, Filling, Keys, Population},
+    Drawn, Ending, ErrorClass, Finding, Meaning, Received, Route, Sending, ServerError, ThreadWorkload, Ticket, value,
+    workload::{FILLING, FillProgress, Filling, Keys},
 };
 
 /// Digits of a key behind its prefix, hexadecimal, so that the order of keys is that of their numbers.
 const DIGITS: usize = 16;
 
-/// The operations, by their places in [`EtcdLoad::OPERATIONS`].
+/// The operations, by their indices in [`EtcdLoad::OPERATIONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Put,
@@ -53,7 +53,7 @@ struct Open {
 /// One thread's part.
 pub(super) struct EtcdThread {
     load: EtcdLoad,
-    population: Arc<Population>,
+    progress: Arc<FillProgress>,
     /// With revisions for versions.
     keys: Keys,
     /// Of the mix, and of each operation alone: how fast one load goes is nothing to the keys of another.
@@ -65,11 +65,11 @@ pub(super) struct EtcdThread {
 }
 
 impl EtcdThread {
-    pub(super) fn new(load: EtcdLoad, seed: u64, population: Arc<Population>, thread: usize, threads: usize) -> Self {
+    pub(super) fn new(load: EtcdLoad, seed: u64, progress: Arc<FillProgress>, thread: usize, threads: usize) -> Self {
         EtcdThread {
             keys: Keys::new(thread, threads, load.population),
             load,
-            population,
+            progress,
             // Streams 0 .. threads belong to the schedule.
             random: [1, 2, 3, 4, 5].map(|load| Random::new(derive(seed, (load * threads + thread) as u64))),
             open: Vec::new(),
@@ -116,40 +116,40 @@ impl EtcdThread {
 
     /// What a read of this key may be, if the store has `found` for it. The newest revision known is that one, if it is
     /// newer.
-    fn judge(&mut self, open: &Open, found: Option<&KeyValue>) -> Verdict {
+    fn judge(&mut self, open: &Open, found: Option<&KeyValue>) -> Meaning {
         let Some(found) = found else {
-            let nothing = |finding| Verdict { finding: Some(finding), ..Verdict::done(1, 0) };
+            let nothing = |finding| Meaning { finding: Some(finding), ..Meaning::done(1, 0) };
             return match open.known {
                 0 => nothing(Finding::Empty),
                 // The asked member may be behind.
                 _ if open.kind == Kind::Serializable => nothing(Finding::Stale),
-                _ => Verdict::missing(),
+                _ => Meaning::missing(),
             };
         };
         if value::verify(&found.value, open.key, self.size()).is_none() {
-            return Verdict::mismatch();
+            return Meaning::mismatch();
         }
         let revision = found.mod_revision.max(0) as u64;
         self.keys.acknowledge(open.key, revision, false);
         match (revision < open.known, open.kind) {
-            (false, _) => Verdict::done(1, 1),
+            (false, _) => Meaning::done(1, 1),
             // The asked member may be behind.
-            (true, Kind::Serializable) => Verdict { finding: Some(Finding::Stale), ..Verdict::done(1, 1) },
+            (true, Kind::Serializable) => Meaning { finding: Some(Finding::Stale), ..Meaning::done(1, 1) },
             // What a majority has decided is gone.
-            (true, _) => Verdict::missing(),
+            (true, _) => Meaning::missing(),
         }
     }
 
     /// The key was written by the write of this revision.
-    fn written(&mut self, key: u64, revision: i64) -> Verdict {
+    fn written(&mut self, key: u64, revision: i64) -> Meaning {
         self.keys.acknowledge(key, revision.max(0) as u64, false);
-        Verdict::done(1, 1)
+        Meaning::done(1, 1)
     }
 
     /// The condition of a transaction did not hold, and what the key had instead is here.
-    fn exchanged(&mut self, ticket: Ticket, open: &Open, response: &TxnResponse) -> Verdict {
+    fn exchanged(&mut self, ticket: Ticket, open: &Open, response: &TxnResponse) -> Meaning {
         let read = response.responses.first().and_then(|response| response.range.as_ref());
-        let Some(read) = read else { return Verdict::failed(ErrorClass::Unexpected) };
+        let Some(read) = read else { return Meaning::failed(ErrorClass::Unexpected) };
         let found = read.kvs.first();
         // An attempt before this one was applied after all.
         let own = found.filter(|found| value::verify(&found.value, open.key, self.size()) == Some(open.version));
@@ -157,7 +157,7 @@ impl EtcdThread {
             return self.written(open.key, own.mod_revision);
         }
         self.open[ticket.0 as usize].version = 0;
-        Verdict { not_applied: true, ..self.judge(open, found) }
+        Meaning { not_applied: true, ..self.judge(open, found) }
     }
 }
 
@@ -175,7 +175,7 @@ fn number(prefix: &str, name: &[u8]) -> Option<u64> {
 impl ThreadWorkload for EtcdThread {
     fn begin(&mut self, flow: usize) {
         if flow == FILLING {
-            self.filling = Filling::begin(&self.population);
+            self.filling = Filling::begin(&self.progress);
         }
     }
 
@@ -234,9 +234,9 @@ impl ThreadWorkload for EtcdThread {
         call.write(Method::Txn, &txn);
     }
 
-    fn reply(&mut self, ticket: Ticket, reply: Reply, _: &Received) -> Verdict {
+    fn reply(&mut self, ticket: Ticket, reply: Reply, _: &Received) -> Meaning {
         let open = *self.at(ticket);
-        let unexpected = Verdict::failed(ErrorClass::Unexpected);
+        let unexpected = Meaning::failed(ErrorClass::Unexpected);
         match open.kind {
             Kind::Put => match reply.read::<PutResponse>().and_then(|response| response.header) {
                 Some(header) => self.written(open.key, header.revision),
@@ -258,7 +258,7 @@ impl ThreadWorkload for EtcdThread {
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
         if let Some(number) = self.at(ticket).filling {
-            self.filling.refused(number, error, received, &self.population);
+            self.filling.refused(number, error, received, &self.progress);
         }
     }
 
@@ -273,7 +273,7 @@ impl ThreadWorkload for EtcdThread {
     fn end(&mut self, ticket: Ticket, ending: &Ending) {
         let Open { key, filling, .. } = *self.at(ticket);
         if let Some(number) = filling {
-            self.filling.ended(number, key, ending, &self.population);
+            self.filling.ended(number, key, ending, &self.progress);
         }
     }
 
@@ -319,7 +319,7 @@ mod tests {
         Some(Header { member: 1, revision, term: 2 })
     }
 
-    fn reply(thread: &mut EtcdThread, ticket: Ticket, message: &impl Message) -> Verdict {
+    fn reply(thread: &mut EtcdThread, ticket: Ticket, message: &impl Message) -> Meaning {
         thread.reply(ticket, Reply::new(Bytes::from(message.encode_to_vec())), &RECEIVED)
     }
 
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(thread.event(b"q/0000000000000000", &put.value), None, "somebody else's");
         assert_eq!(thread.event(&put.key, &put.value[1..]), None, "nobody wrote that");
         assert_eq!(again(&mut thread, ticket, 1).1, message, "another attempt writes the same");
-        assert_eq!(reply(&mut thread, ticket, &PutResponse { header: header(5) }), Verdict::done(1, 1));
+        assert_eq!(reply(&mut thread, ticket, &PutResponse { header: header(5) }), Meaning::done(1, 1));
         assert_eq!(thread.keys.acknowledged(0), 5);
     }
 
@@ -369,12 +369,12 @@ mod tests {
         let (early, method, message) = send(&mut thread, RANGES);
         assert_eq!((method, RangeRequest::decode(&message[..]).unwrap().serializable), (Method::Range, false));
         let (ticket, ..) = send(&mut thread, RANGES);
-        assert_eq!(reply(&mut thread, ticket, &found(3, 8)), Verdict::done(1, 1));
+        assert_eq!(reply(&mut thread, ticket, &found(3, 8)), Meaning::done(1, 1));
         assert_eq!(reply(&mut thread, early, &found(2, 7)).finding, None, "it was sent before");
         let (late, _, message) = send(&mut thread, SERIALIZABLE);
         assert!(RangeRequest::decode(&message[..]).unwrap().serializable);
-        let verdict = reply(&mut thread, late, &found(2, 7));
-        assert_eq!((verdict.next, verdict.finding), (Next::Done, Some(Finding::Stale)));
+        let meaning = reply(&mut thread, late, &found(2, 7));
+        assert_eq!((meaning.next, meaning.finding), (Next::Done, Some(Finding::Stale)));
     }
 
     #[test]
@@ -383,13 +383,13 @@ mod tests {
         let (ticket, ..) = send(&mut thread, RANGES);
         reply(&mut thread, ticket, &found(3, 8));
         let (late, ..) = send(&mut thread, RANGES);
-        assert_eq!(reply(&mut thread, late, &found(2, 7)), Verdict::missing());
+        assert_eq!(reply(&mut thread, late, &found(2, 7)), Meaning::missing());
         let (late, ..) = send(&mut thread, TXNS);
         let instead = ResponseOp { range: Some(found(2, 7)), put: None };
         let response = TxnResponse { header: header(9), succeeded: false, responses: vec![instead] };
-        let verdict = reply(&mut thread, late, &response);
-        let missing = Verdict::missing();
-        assert_eq!((verdict.next, verdict.finding), (missing.next, missing.finding));
+        let meaning = reply(&mut thread, late, &response);
+        let missing = Meaning::missing();
+        assert_eq!((meaning.next, meaning.finding), (missing.next, missing.finding));
     }
 
     #[test]
@@ -401,16 +401,16 @@ mod tests {
         let (ticket, ..) = send(&mut thread, PUTS);
         reply(&mut thread, ticket, &PutResponse { header: header(5) });
         let (ticket, ..) = send(&mut thread, RANGES);
-        assert_eq!(reply(&mut thread, ticket, &nothing), Verdict::missing());
+        assert_eq!(reply(&mut thread, ticket, &nothing), Meaning::missing());
         let (ticket, ..) = send(&mut thread, SERIALIZABLE);
         assert_eq!(reply(&mut thread, ticket, &nothing).finding, Some(Finding::Stale), "the member may be behind");
         let (ticket, ..) = send(&mut thread, RANGES);
         let mut wrong = found(3, 8);
         wrong.kvs[0].value = Bytes::from_static(b"somebody else's bytes");
-        assert_eq!(reply(&mut thread, ticket, &wrong), Verdict::mismatch());
+        assert_eq!(reply(&mut thread, ticket, &wrong), Meaning::mismatch());
         let (ticket, ..) = send(&mut thread, RANGES);
         let garbage = thread.reply(ticket, Reply::new(Bytes::from_static(&[0xff])), &RECEIVED);
-        assert_eq!(garbage, Verdict::failed(ErrorClass::Unexpected));
+        assert_eq!(garbage, Meaning::failed(ErrorClass::Unexpected));
     }
 
     #[test]
@@ -424,14 +424,14 @@ mod tests {
             succeeded: false,
             responses: vec![ResponseOp { range: Some(range), put: None }],
         };
-        let verdict = reply(&mut thread, ticket, &instead(found(77, 6)));
-        assert_eq!((verdict.next, verdict.not_applied), (Next::Done, true));
+        let meaning = reply(&mut thread, ticket, &instead(found(77, 6)));
+        assert_eq!((meaning.next, meaning.not_applied), (Next::Done, true));
         assert_eq!(thread.version(ticket), None, "it has written nothing");
 
         let (ticket, _, message) = send(&mut thread, TXNS);
         assert_eq!(TxnRequest::decode(&message[..]).unwrap().compare[0].mod_revision, Some(6));
         let done = TxnResponse { header: header(10), succeeded: true, responses: Vec::new() };
-        assert_eq!(reply(&mut thread, ticket, &done), Verdict::done(1, 1));
+        assert_eq!(reply(&mut thread, ticket, &done), Meaning::done(1, 1));
         assert_eq!(thread.keys.acknowledged(0), 10);
     }
 
@@ -446,7 +446,7 @@ mod tests {
             succeeded: false,
             responses: vec![ResponseOp { range: Some(found(own, 4)), put: None }],
         };
-        assert_eq!(reply(&mut thread, ticket, &response), Verdict::done(1, 1));
+        assert_eq!(reply(&mut thread, ticket, &response), Meaning::done(1, 1));
         assert_eq!((thread.version(ticket), thread.keys.acknowledged(0)), (Some(own), 4));
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::{EtcdLoad, end_of, thread::EtcdThread, workload::APART};
 use crate::{
     ThreadWorkload, Workload,
-    workload::{Population, WatchedRange},
+    workload::{FillProgress, WatchedRange},
 };
 
 /// An [`EtcdLoad`] with what an engine adds.
 pub(crate) struct EtcdWork {
     pub(crate) load: EtcdLoad,
     pub(crate) seed: u64,
-    pub(crate) population: Arc<Population>,
+    pub(crate) progress: Arc<FillProgress>,
 }
 
 impl Workload for EtcdWork {
@@ -40,8 +40,8 @@ impl Workload for EtcdWork {
     }
 
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {
-        let population = Arc::clone(&self.population);
-        Box::new(EtcdThread::new(self.load.clone(), self.seed, population, thread, threads))
+        let progress = Arc::clone(&self.progress);
+        Box::new(EtcdThread::new(self.load.clone(), self.seed, progress, thread, threads))
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn each_operation_has_a_flow_of_its_own_beside_mix_and_filling() {
-        let work = |load| EtcdWork { load, seed: 1, population: Arc::default() };
+        let work = |load| EtcdWork { load, seed: 1, progress: Arc::default() };
         let load = EtcdLoad {
             prefix: "p".into(),
             put: 1,

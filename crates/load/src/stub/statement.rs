@@ -22,7 +22,7 @@ pub(super) enum Verb {
 /// A column of a SELECT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Selected {
-    /// Of the table, by its place.
+    /// Of the table, by its index.
     Column(usize),
     /// `count(…)`.
     Count,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use brownout_base::random::{Random, derive};
 
 use super::{
-    Drawn, Ending, Finding, KeyValue, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket, Timestamps,
-    Verdict, Workload,
+    Drawn, Ending, Finding, KeyValue, Meaning, Received, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
+    Timestamps, Workload,
+    fill_progress::FillProgress,
     filling::Filling,
     key_value::{FILLING, FLOWS, READS, WRITES},
     keys::Keys,
-    population::Population,
 };
 use crate::{Answer, ErrorClass, Parameters, Request, murmur3_token, value};
 
@@ -21,7 +21,7 @@ const WRITE: u16 = 1;
 pub(crate) struct KeyValueLoad {
     pub(crate) workload: KeyValue,
     pub(crate) seed: u64,
-    pub(crate) population: Arc<Population>,
+    pub(crate) progress: Arc<FillProgress>,
 }
 
 impl Workload for KeyValueLoad {
@@ -49,7 +49,7 @@ impl Workload for KeyValueLoad {
     fn thread(&self, thread: usize, threads: usize) -> Box<dyn ThreadWorkload> {
         Box::new(KeyValueThread {
             workload: self.workload.clone(),
-            population: Arc::clone(&self.population),
+            progress: Arc::clone(&self.progress),
             keys: Keys::new(thread, threads, self.workload.population),
             // Streams 0 .. threads belong to the schedule; the mix keeps its stream whatever flows there are.
             random: [1, 2, 3].map(|load| Random::new(derive(self.seed, (load * threads + thread) as u64))),
@@ -76,7 +76,7 @@ struct Open {
 
 struct KeyValueThread {
     workload: KeyValue,
-    population: Arc<Population>,
+    progress: Arc<FillProgress>,
     keys: Keys,
     /// Of the mix, of reads alone and of writes alone: how fast one load goes is nothing to the keys of another.
     random: [Random; 3],
@@ -104,11 +104,11 @@ impl KeyValueThread {
         &self.open[ticket.0 as usize]
     }
 
-    fn judge_read(&mut self, open: &Open, answer: &Answer<'_>) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    fn judge_read(&mut self, open: &Open, answer: &Answer<'_>) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         match rows.cells().next() {
             Some(Some(content)) => match value::verify(content, open.key, self.workload.value_size as usize) {
-                None => Verdict::mismatch(),
+                None => Meaning::mismatch(),
                 Some(version) => {
                     let first = open.certain && self.keys.look(open.key, open.version);
                     let finding = match (version < open.version, first) {
@@ -117,13 +117,13 @@ impl KeyValueThread {
                         (false, true) => Some(Finding::Seen),
                         (false, false) => None,
                     };
-                    Verdict { finding, ..Verdict::done(1, 1) }
+                    Meaning { finding, ..Meaning::done(1, 1) }
                 }
             },
             // The row exists but its value is null, which nobody wrote.
-            Some(None) => Verdict::mismatch(),
-            None if open.version > 0 => Verdict::missing(),
-            None => Verdict { finding: Some(Finding::Empty), ..Verdict::done(1, 0) },
+            Some(None) => Meaning::mismatch(),
+            None if open.version > 0 => Meaning::missing(),
+            None => Meaning { finding: Some(Finding::Empty), ..Meaning::done(1, 0) },
         }
     }
 }
@@ -131,7 +131,7 @@ impl KeyValueThread {
 impl ThreadWorkload for KeyValueThread {
     fn begin(&mut self, flow: usize) {
         if flow == FILLING {
-            self.filling = Filling::begin(&self.population);
+            self.filling = Filling::begin(&self.progress);
         }
     }
 
@@ -193,17 +193,17 @@ impl ThreadWorkload for KeyValueThread {
             .value_with(|out| value::append(out, key, version, self.workload.value_size as usize));
     }
 
-    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Verdict {
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, _: &Received) -> Meaning {
         let open = *self.at(ticket);
         if !open.write {
             return self.judge_read(&open, answer);
         }
         self.keys.answered(open.key);
         if *answer != Answer::Void {
-            return Verdict::failed(ErrorClass::Unexpected);
+            return Meaning::failed(ErrorClass::Unexpected);
         }
         self.keys.acknowledge(open.key, open.version, open.certain);
-        Verdict::done(1, 1)
+        Meaning::done(1, 1)
     }
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {
@@ -212,14 +212,14 @@ impl ThreadWorkload for KeyValueThread {
             self.keys.answered(key);
         }
         if let Some(number) = self.at(ticket).filling {
-            self.filling.refused(number, error, received, &self.population);
+            self.filling.refused(number, error, received, &self.progress);
         }
     }
 
     fn end(&mut self, ticket: Ticket, ending: &Ending) {
         let Open { key, filling, .. } = *self.at(ticket);
         if let Some(number) = filling {
-            self.filling.ended(number, key, ending, &self.population);
+            self.filling.ended(number, key, ending, &self.progress);
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
         KeyValueThread {
             keys: Keys::new(0, 1, workload.population),
             workload,
-            population: Arc::default(),
+            progress: Arc::default(),
             random: [1, 2, 3].map(Random::new),
             open: Vec::new(),
             free: Vec::new(),

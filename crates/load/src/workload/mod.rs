@@ -21,18 +21,18 @@
 //! That is how Cassandra is asked. An etcd ([`crate::DataPath::Etcd`]) is asked with `call` in the place of `request`, and
 //! judged with `reply` in the place of `answer`.
 
+mod fill_progress;
 mod filling;
 mod key_value;
 mod key_value_thread;
 mod keys;
-mod population;
 
+pub(crate) use fill_progress::FillProgress;
 pub(crate) use filling::Filling;
 pub(crate) use key_value::{FILLING, MIX};
 pub use key_value::{KeyValue, Timestamps};
 pub(crate) use key_value_thread::KeyValueLoad;
 pub(crate) use keys::Keys;
-pub(crate) use population::Population;
 
 use crate::{Answer, Call, ErrorClass, Reply, Request};
 
@@ -119,15 +119,15 @@ pub trait ThreadWorkload: Send {
     ///
     /// Of a late answer only the finding counts: the next step has been decided without it. A paging state that is
     /// needed for the next page must be copied.
-    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict {
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Meaning {
         let _ = (ticket, answer, received);
-        Verdict::failed(ErrorClass::Unexpected)
+        Meaning::failed(ErrorClass::Unexpected)
     }
 
     /// The same of a reply to [`ThreadWorkload::call`].
-    fn reply(&mut self, ticket: Ticket, reply: Reply, received: &Received) -> Verdict {
+    fn reply(&mut self, ticket: Ticket, reply: Reply, received: &Received) -> Meaning {
         let _ = (ticket, reply, received);
-        Verdict::failed(ErrorClass::Unexpected)
+        Meaning::failed(ErrorClass::Unexpected)
     }
 
     /// The version that the operation writes, by which watchers know its event; `None`: it writes nothing, or has written
@@ -257,7 +257,7 @@ pub struct ServerError<'a> {
 
 /// What an answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Meaning {
     /// What comes next.
     pub next: Next,
     /// Rows read or written by this request.
@@ -272,25 +272,25 @@ pub struct Verdict {
     pub finding: Option<Finding>,
 }
 
-impl Verdict {
+impl Meaning {
     /// The operation is done, and right.
     pub const fn done(partitions: u32, rows: u32) -> Self {
-        Verdict { next: Next::Done, rows, partitions, page: false, not_applied: false, finding: None }
+        Meaning { next: Next::Done, rows, partitions, page: false, not_applied: false, finding: None }
     }
 
     /// The operation has failed.
     pub const fn failed(class: ErrorClass) -> Self {
-        Verdict { next: Next::Failed(class), ..Verdict::done(0, 0) }
+        Meaning { next: Next::Failed(class), ..Meaning::done(0, 0) }
     }
 
     /// The content is not what was written: a failure and a finding.
     pub const fn mismatch() -> Self {
-        Verdict { finding: Some(Finding::Mismatch), ..Verdict::failed(ErrorClass::Mismatch) }
+        Meaning { finding: Some(Finding::Mismatch), ..Meaning::failed(ErrorClass::Mismatch) }
     }
 
     /// What was written is not there: a failure and a finding.
     pub const fn missing() -> Self {
-        Verdict { finding: Some(Finding::Missing), ..Verdict::failed(ErrorClass::Missing) }
+        Meaning { finding: Some(Finding::Missing), ..Meaning::failed(ErrorClass::Missing) }
     }
 }
 

@@ -14,8 +14,8 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{
-    Answer, Consistency, Coordinator, Drawn, Ended, Ending, ErrorClass, Next, Parameters, Received, Request, Route,
-    Sending, ServerError, ThreadWorkload, Ticket, Verdict, Workload,
+    Answer, Consistency, Coordinator, Drawn, Ended, Ending, ErrorClass, Meaning, Next, Parameters, Received, Request,
+    Route, Sending, ServerError, ThreadWorkload, Ticket, Workload,
 };
 
 /// What the server does with an EXECUTE.
@@ -296,15 +296,15 @@ impl ThreadWorkload for Part {
         }
     }
 
-    fn answer(&mut self, ticket: Ticket, _: &Answer<'_>, received: &Received) -> Verdict {
+    fn answer(&mut self, ticket: Ticket, _: &Answer<'_>, received: &Received) -> Meaning {
         let mut diary = self.asking.diary.lock().unwrap();
         diary.late += u64::from(received.late);
         assert!(!diary.released.contains_key(&ticket.0), "an answer after the release");
         drop(diary);
         assert!(received.at_ns <= monotonic_ns());
         let plan = self.plan(ticket);
-        let done = Verdict { page: plan.next == Next::Page && plan.steps > 1, ..Verdict::done(plan.partitions, 10) };
-        if received.step + 1 < plan.steps { Verdict { next: plan.next, partitions: 0, ..done } } else { done }
+        let done = Meaning { page: plan.next == Next::Page && plan.steps > 1, ..Meaning::done(plan.partitions, 10) };
+        if received.step + 1 < plan.steps { Meaning { next: plan.next, partitions: 0, ..done } } else { done }
     }
 
     fn refused(&mut self, _: Ticket, error: &ServerError<'_>, _: &Received) {

@@ -19,13 +19,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_base::{Link, LongestHold, Mesh, Place};
+use brownout_base::{EnterableHost, Link, LongestHold, Mesh};
 
-pub use self::{openvpn::openvpn_program, vxlan::try_vxlan};
 use self::{
     openvpn::Openvpn,
     wireguard::{Port, Wireguard},
 };
+pub use self::{openvpn::openvpn_program, vxlan::try_vxlan};
 pub use crate::overlay_kind::Overlay;
 pub use crate::subnet::service_address;
 use crate::{
@@ -56,9 +56,8 @@ pub struct OverlayNetwork {
     kind: Overlay,
     mtu: u16,
     realtime: bool,
-    places: Vec<ServicePlace>,
+    hosts: Vec<ServiceHost>,
     emulator: Emulator,
-    hosts: usize,
     // Both end what they have started when they go.
     wireguard: Option<Wireguard>,
     openvpn: Option<Openvpn>,
@@ -66,9 +65,9 @@ pub struct OverlayNetwork {
 
 /// A host by its service address.
 #[derive(Debug, Clone)]
-pub(crate) struct ServicePlace(pub(crate) Host);
+pub(crate) struct ServiceHost(pub(crate) Host);
 
-impl Place for ServicePlace {
+impl EnterableHost for ServiceHost {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -114,8 +113,8 @@ impl OverlayNetwork {
             Overlay::Openvpn => openvpn = Some(build.openvpn(mtu)?),
         }
         build.await_all(openvpn.as_ref())?;
-        let places = hosts.iter().cloned().map(ServicePlace).collect();
-        Ok(OverlayNetwork { kind, mtu, realtime, places, emulator, hosts: hosts.len(), wireguard, openvpn })
+        let hosts = hosts.iter().cloned().map(ServiceHost).collect();
+        Ok(OverlayNetwork { kind, mtu, realtime, hosts, emulator, wireguard, openvpn })
     }
 
     /// Which one it is.
@@ -146,8 +145,8 @@ impl OverlayNetwork {
 }
 
 impl Mesh for OverlayNetwork {
-    fn places(&self) -> Vec<&dyn Place> {
-        self.places.iter().map(|place| place as &dyn Place).collect()
+    fn enterable_hosts(&self) -> Vec<&dyn EnterableHost> {
+        self.hosts.iter().map(|host| host as &dyn EnterableHost).collect()
     }
 
     fn mtu(&self) -> u16 {
@@ -159,7 +158,7 @@ impl Mesh for OverlayNetwork {
     }
 
     fn holds(&self) -> Arc<dyn LongestHold> {
-        Arc::new(RouteHolds { kind: self.kind, below: self.emulator.clone(), hosts: self.hosts })
+        Arc::new(RouteHolds { kind: self.kind, below: self.emulator.clone(), hosts: self.hosts.len() })
     }
 }
 

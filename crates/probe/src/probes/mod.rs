@@ -59,7 +59,7 @@ impl Probes {
     /// [`ProbeError::Budget`] when `interval` is below [`Probes::shortest_interval`];
     /// [`ProbeError::Socket`] when a host's socket cannot be made.
     pub fn start(network: &dyn Mesh, interval: Duration) -> Result<Probes, ProbeError> {
-        Self::start_on(network, &Link::all(network.places().len()), interval)
+        Self::start_on(network, &Link::all(network.enterable_hosts().len()), interval)
     }
 
     /// The same for some of its links only; one that is named twice is probed once.
@@ -67,7 +67,7 @@ impl Probes {
     /// # Errors
     /// The same, and [`ProbeError::NoSuchLink`].
     pub fn start_on(network: &dyn Mesh, links: &[Link], interval: Duration) -> Result<Probes, ProbeError> {
-        let selection = Selection::of(network.places().len(), links)?;
+        let selection = Selection::of(network.enterable_hosts().len(), links)?;
         let shortest = Self::shortest_interval(selection.len()).max(Duration::from_micros(1));
         if interval < shortest {
             return Err(ProbeError::Budget { links: selection.len(), interval, budget: Self::BUDGET, shortest });

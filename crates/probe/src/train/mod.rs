@@ -57,7 +57,7 @@ impl Trains {
         spec.check(network.mtu())?;
         let packet_bytes = spec.packet_bytes();
         let named: Vec<_> = links.iter().map(|(link, _)| *link).collect();
-        let selection = Selection::of(network.places().len(), &named)?;
+        let selection = Selection::of(network.enterable_hosts().len(), &named)?;
         let plan = |link: &Link| {
             let expected = links.iter().rev().find(|(other, _)| other == link).and_then(|(_, expected)| *expected);
             (*link, Plan::of(&spec, packet_bytes, expected))

@@ -12,7 +12,7 @@ const MARK: u64 = 0x6272_6f77_7472_6e73;
 pub(super) struct TrainPacket {
     pub(super) link: Link,
     pub(super) train: u64,
-    /// Its place in the train, from 0.
+    /// Its index in the train.
     pub(super) index: u32,
 }
 

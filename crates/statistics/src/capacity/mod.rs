@@ -5,7 +5,7 @@
 //! misses. A miss is believed when the same rate has missed again, so that one pause of the machine does not end the climb.
 //! From then on what is known is a probability distribution, which places the steps, until its interval is narrow enough.
 //!
-//! Who offers the rate may be the one who is late. A step in which it was has told nothing: it is repeated, and
+//! Who offers the rate may be the one who is late. A step in which it was is unusable: it is repeated, and
 //! where that goes on there is no answer but the rates that were kept.
 //!
 //! What is found is the limit during the search: of one that moves, where it was in most of the steps.
@@ -37,19 +37,19 @@ pub struct Search {
     pub precision: f64,
     /// The most steps after the climb.
     pub most_steps: usize,
-    /// How often a rate is tried in all where the steps tell nothing.
+    /// How often a rate is tried in all where the steps are unusable.
     pub attempts: usize,
 }
 
 /// What a step has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum StepOutcome {
     /// The objective was kept.
     Kept,
     /// It was missed.
     Missed,
     /// Who offered the rate was late, or the step is not valid.
-    NotTold,
+    Unusable,
 }
 
 /// Where a search goes on, or what it has found.
@@ -76,8 +76,8 @@ pub enum Answer {
         /// The highest rate tried.
         highest: f64,
     },
-    /// The steps at a rate told nothing, however often it was tried.
-    NotTold {
+    /// The steps at a rate were unusable, however often it was tried.
+    Undetermined {
         /// The highest rate that kept the objective, if any did.
         at_least: Option<f64>,
         /// The rate that they were at.
@@ -89,11 +89,11 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct Capacity {
     search: Search,
-    /// The steps that told something: rate, and whether it was kept.
-    told: Vec<(f64, bool)>,
-    /// The rate of the last steps and how many they are, if they told nothing.
-    untold: Option<(f64, usize)>,
-    /// How many of the steps that told something were the climb.
+    /// The usable steps: rate, and whether it was kept.
+    usable: Vec<(f64, bool)>,
+    /// The rate of the last steps and how many they are, if they were unusable.
+    unusable: Option<(f64, usize)>,
+    /// How many of the usable steps were the climb.
     climbed: usize,
     /// From the end of the climb on.
     belief: Option<(Belief, Estimate)>,
@@ -104,25 +104,25 @@ impl Capacity {
     pub fn new(search: Search) -> Capacity {
         let (lowest, highest) = (search.lowest.min(search.from), search.highest.max(search.from));
         let search = Search { lowest, highest, ..search };
-        Capacity { search, told: Vec::new(), untold: None, climbed: 0, belief: None }
+        Capacity { search, usable: Vec::new(), unusable: None, climbed: 0, belief: None }
     }
 
     /// A step at this rate has shown this.
     ///
     /// What comes next follows from these alone: a search is taken up again by learning its steps again, in their order. Steps
     /// that nobody asked for are as welcome.
-    pub fn learn(&mut self, rate: f64, verdict: Verdict) {
+    pub fn learn(&mut self, rate: f64, verdict: StepOutcome) {
         let kept = match verdict {
-            Verdict::NotTold => {
-                let before = self.untold.filter(|(at, _)| is_same(*at, rate)).map_or(0, |(_, count)| count);
-                self.untold = Some((rate, before + 1));
+            StepOutcome::Unusable => {
+                let before = self.unusable.filter(|(at, _)| is_same(*at, rate)).map_or(0, |(_, count)| count);
+                self.unusable = Some((rate, before + 1));
                 return;
             }
-            Verdict::Kept => true,
-            Verdict::Missed => false,
+            StepOutcome::Kept => true,
+            StepOutcome::Missed => false,
         };
-        self.untold = None;
-        self.told.push((rate, kept));
+        self.unusable = None;
+        self.usable.push((rate, kept));
         let belief = match self.belief.take() {
             Some((mut belief, _)) => {
                 belief.learn(rate, kept);
@@ -136,10 +136,10 @@ impl Capacity {
         self.belief = belief.map(|belief| self.wide_enough(belief));
     }
 
-    /// What all steps tell of a threshold between two rates.
+    /// What all steps show of a threshold between two rates.
     fn believed(&self, low: f64, high: f64) -> Belief {
         let mut belief = Belief::between(low, high);
-        self.told.iter().for_each(|(rate, kept)| belief.learn(*rate, *kept));
+        self.usable.iter().for_each(|(rate, kept)| belief.learn(*rate, *kept));
         belief
     }
 
@@ -159,10 +159,10 @@ impl Capacity {
 
     /// What comes next.
     pub fn next(&self) -> Next {
-        if let Some((tried, count)) = self.untold
+        if let Some((tried, count)) = self.unusable
             && count >= self.search.attempts
         {
-            return Next::End(Answer::NotTold { at_least: self.highest_kept(), tried });
+            return Next::End(Answer::Undetermined { at_least: self.highest_kept(), tried });
         }
         match &self.belief {
             None => self.climb(),
@@ -177,12 +177,12 @@ impl Capacity {
 
     /// The highest rate that kept the objective, if any did.
     pub fn highest_kept(&self) -> Option<f64> {
-        self.told.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate).max_by(f64::total_cmp)
+        self.usable.iter().filter(|(_, kept)| *kept).map(|(rate, _)| *rate).max_by(f64::total_cmp)
     }
 
     fn climb(&self) -> Next {
         let Search { from, lowest, highest, .. } = self.search;
-        let Some((last, kept)) = self.told.last().copied() else { return Next::Try(from) };
+        let Some((last, kept)) = self.usable.last().copied() else { return Next::Try(from) };
         if !kept && !self.is_believed(last) {
             return Next::Try(last);
         }
@@ -198,7 +198,7 @@ impl Capacity {
         let Search { lowest, highest, precision, most_steps, .. } = self.search;
         let (low, high) = estimate.interval;
         let is_known = estimate.width() <= precision || low >= highest || high <= lowest;
-        if !is_known && self.told.len() - self.climbed < most_steps {
+        if !is_known && self.usable.len() - self.climbed < most_steps {
             return Next::Try(belief.next().clamp(lowest, highest));
         }
         // Nobody has looked beyond the ends of the search.
@@ -213,13 +213,13 @@ impl Capacity {
 
     /// The rates between which the climb has ended: one was kept, at the other misses are believed.
     fn climbed_to(&self) -> Option<(f64, f64)> {
-        let rates = self.told.iter().map(|(rate, _)| *rate);
+        let rates = self.usable.iter().map(|(rate, _)| *rate);
         let missed = rates.filter(|rate| self.is_believed(*rate)).min_by(f64::total_cmp)?;
         self.highest_kept().map(|kept| (kept.min(missed), kept.max(missed)))
     }
 
     fn is_believed(&self, rate: f64) -> bool {
-        self.told.iter().filter(|(at, kept)| is_same(*at, rate) && !*kept).count() >= BELIEVED
+        self.usable.iter().filter(|(at, kept)| is_same(*at, rate) && !*kept).count() >= BELIEVED
     }
 }
 

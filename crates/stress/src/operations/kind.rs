@@ -1,6 +1,6 @@
 //! What every kind of operation implements.
 
-use brownout_load::{Answer, Received, Request, Route, Sending, Verdict};
+use brownout_load::{Answer, Meaning, Received, Request, Route, Sending};
 
 use super::{complaints::Why, permits::Permits};
 
@@ -46,7 +46,7 @@ pub trait KindThread: Send {
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict;
+    ) -> Meaning;
 
     /// The partition keys it is about, for people.
     fn key(&self, slot: u32) -> String;

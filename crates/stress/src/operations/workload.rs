@@ -11,8 +11,8 @@ use std::{
 use brownout_base::clock::monotonic_ns;
 use brownout_generate::{distribution::Spec, java::WeightsError};
 use brownout_load::{
-    Answer, Drawn, Ended, Ending, Next, Received, Request, Route, Sending, ServerError, Table, ThreadWorkload, Ticket,
-    Verdict, Workload,
+    Answer, Drawn, Ended, Ending, Meaning, Next, Received, Request, Route, Sending, ServerError, Table, ThreadWorkload,
+    Ticket, Workload,
 };
 
 use super::{
@@ -254,15 +254,15 @@ impl ThreadWorkload for Part {
         self.kinds[kind].request(slot, sending, request);
     }
 
-    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Verdict {
+    fn answer(&mut self, ticket: Ticket, answer: &Answer<'_>, received: &Received) -> Meaning {
         let (kind, slot) = parts(ticket);
         let mut why = None;
         let told = self.shared.complaints.wants(received.at_ns).then_some(&mut why);
-        let verdict = self.kinds[kind].answer(slot, answer, received, told);
-        if let (Next::Failed(_), Some(why), false) = (verdict.next, why, received.late) {
+        let meaning = self.kinds[kind].answer(slot, answer, received, told);
+        if let (Next::Failed(_), Some(why), false) = (meaning.next, why, received.late) {
             self.reasons.insert(ticket.0, why);
         }
-        verdict
+        meaning
     }
 
     fn refused(&mut self, ticket: Ticket, error: &ServerError<'_>, received: &Received) {

@@ -61,7 +61,7 @@ pub(super) fn finish(
     }
     console.line(if success && written { output::END } else { output::FAILURE });
     let late = match settings.rate {
-        // Its steps were judged one by one, and late ones told nothing.
+        // Its steps were judged one by one, and late ones were unusable.
         Rate::Search(_) => false,
         _ if plan::has_schedule(settings) => total.too_late(),
         _ => total.stood_still_too_long(),

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use brownout_generate::{
     distribution::{RatioSpec, Spec},
     rows::{PartitionGenerator, RowSettings},
-    seeds::{Population, SeedManager, SeedSettings},
+    seeds::{SeedManager, SeedRange, SeedSettings},
     types::TableDefinition,
 };
 use brownout_load::{Arrivals, Consistency, Coordinator, WireOptions, Workload as _, control::Limit};
@@ -171,8 +171,8 @@ impl ProfileLoad {
         let last = i64::try_from(self.partitions).unwrap_or(i64::MAX);
         let mut kinds = Vec::new();
         for (place, table) in user.tables.iter().enumerate() {
-            let population = Population::Sequence { first: 1, last, wrap: false, lookback: None };
-            let seeds = SeedSettings::new(population, table.seeds_flavour(), plan::seed(settings).cast_unsigned());
+            let range = SeedRange::Sequence { first: 1, last, wrap: false, lookback: None };
+            let seeds = SeedSettings::new(range, table.seeds_flavour(), plan::seed(settings).cast_unsigned());
             let whole = RatioSpec { spec: Spec::Fixed(1), divisor: 1 };
             let rows = RowSettings { select: whole, ..table.rows.clone() };
             let kind = Insert {

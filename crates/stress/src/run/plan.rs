@@ -80,16 +80,16 @@ pub fn seeds_flavour(generator: Generator) -> seeds::Flavour {
 
 /// How partitions are chosen; visits are as on the command line.
 pub fn seed_settings(settings: &Settings, flavour: seeds::Flavour) -> SeedSettings {
-    let population = match &settings.population.seeds {
+    let range = match &settings.population.seeds {
         Seeds::Sequence { first, last, wrap, read_lookback } => {
-            seeds::Population::Sequence { first: *first, last: *last, wrap: *wrap, lookback: read_lookback.clone() }
+            seeds::SeedRange::Sequence { first: *first, last: *last, wrap: *wrap, lookback: read_lookback.clone() }
         }
-        Seeds::Distribution(spec) => seeds::Population::Drawn(spec.clone()),
+        Seeds::Distribution(spec) => seeds::SeedRange::Drawn(spec.clone()),
     };
     SeedSettings {
         visits: settings.insert.visits.clone(),
         revisit: settings.insert.revisit.clone(),
-        ..SeedSettings::new(population, flavour, seed(settings) as u64)
+        ..SeedSettings::new(range, flavour, seed(settings) as u64)
     }
 }
 

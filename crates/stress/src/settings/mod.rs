@@ -49,7 +49,7 @@ pub use misc::{Credentials, Reporting};
 pub use mode::{Compression, DataPath, Mode, Protocol, Secret};
 pub use node::{LoadBalance, Node};
 pub use open::Shape;
-pub use pop::{Contents, Population, Seeds};
+pub use pop::{Contents, PopOptions, Seeds};
 pub use port::Port;
 pub use rate::{Limit, LimitKind, Open, Rate};
 pub use schema::{Options, Schema};
@@ -73,7 +73,7 @@ pub struct Settings {
     /// Whether `-rate` was not given.
     pub rate_is_default: bool,
     /// `-pop`: which partitions.
-    pub population: Population,
+    pub population: PopOptions,
     /// `-insert`: how rows are written.
     pub insert: Insert,
     /// `-col`: columns of the predefined tables.
@@ -153,7 +153,7 @@ impl Settings {
         let rate_is_default = rate_words.is_none();
         let rate = Rate::parse(rate_words.as_deref(), &command, &mut notes)?;
         written.judge(&command, &rate, &extras, &mut notes)?;
-        let population = Population::parse(group("-pop").as_deref(), &command)?;
+        let population = PopOptions::parse(group("-pop").as_deref(), &command)?;
         let token_range = TokenRange::parse(group("-tokenrange").as_deref())?;
         let insert = Insert::parse(group("-insert").as_deref())?;
         let columns = Columns::parse(group("-col").as_deref(), &mut notes)?;

@@ -10,7 +10,7 @@ use super::{
 
 /// Which partitions, and the order of their rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Population {
+pub struct PopOptions {
     /// The seeds of partitions.
     pub seeds: Seeds,
     /// The order of rows.
@@ -72,7 +72,7 @@ pub(super) fn alternatives(limit: &str) -> Vec<Alternative> {
     ]
 }
 
-impl Population {
+impl PopOptions {
     pub(super) fn parse(words: Option<&[String]>, command: &Command) -> Result<Self, SettingsError> {
         let limit = limit(command).to_string();
         let sequential = command.is_sequential();
@@ -111,7 +111,7 @@ impl Population {
         } else {
             Seeds::Distribution(taken.spec("-pop", "dist=")?.unwrap_or(Spec::Fixed(1)))
         };
-        Ok(Population { seeds, contents })
+        Ok(PopOptions { seeds, contents })
     }
 
     pub(super) fn block(&self) -> String {

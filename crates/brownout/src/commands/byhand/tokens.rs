@@ -147,7 +147,7 @@ impl Asked {
         self
     }
 
-    /// Values that were given by their place, for these keys in their order; each may stand in an option instead.
+    /// Values that were given by their position, for these keys in their order; each may stand in an option instead.
     pub fn placed(mut self, placed: Vec<String>, keys: &[&str]) -> Result<Asked, Failure> {
         if placed.len() > keys.len() {
             return wrong(format!(

@@ -1,6 +1,6 @@
 //! `COUNTER_READ`: one row of `counter1`, which must exist.
 
-use brownout_load::{Answer, ErrorClass, Verdict};
+use brownout_load::{Answer, ErrorClass, Meaning};
 
 use super::{
     Common, PredefinedRow,
@@ -36,15 +36,15 @@ impl RowOperation for Presence {
         _: &[u8],
         answer: &Answer<'_>,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    ) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         if rows.is_empty() && self.validates {
             if let Some(told) = told {
                 *told = Some(Why::Content("row empty/missing (expected a row of counters)".to_owned()));
             }
-            return Verdict::missing();
+            return Meaning::missing();
         }
         let found = rows.len() as u32;
-        Verdict::done(found.min(1), found)
+        Meaning::done(found.min(1), found)
     }
 }

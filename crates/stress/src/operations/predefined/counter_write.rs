@@ -4,7 +4,7 @@
 //! client.
 
 use brownout_generate::distribution::{Distribution, Spec};
-use brownout_load::{Answer, Verdict};
+use brownout_load::{Answer, Meaning};
 
 use super::{
     Common, PredefinedRow,
@@ -49,7 +49,7 @@ impl RowOperation for Increment {
         bound.value(key);
     }
 
-    fn judge(&mut self, _: &mut PredefinedRow, _: &[u8], answer: &Answer<'_>, _: Option<&mut Option<Why>>) -> Verdict {
+    fn judge(&mut self, _: &mut PredefinedRow, _: &[u8], answer: &Answer<'_>, _: Option<&mut Option<Why>>) -> Meaning {
         written(answer)
     }
 }

@@ -1,6 +1,6 @@
 //! `READ`: one row of `standard1`, compared byte for byte with what a write of its key writes.
 
-use brownout_load::{Answer, ErrorClass, Rows, Verdict};
+use brownout_load::{Answer, ErrorClass, Meaning, Rows};
 
 use super::{
     Common, PredefinedRow,
@@ -46,7 +46,7 @@ impl Comparison {
         key: &[u8],
         rows: &Rows<'_>,
         told: Option<&mut Option<Why>>,
-    ) -> Option<Verdict> {
+    ) -> Option<Meaning> {
         let say = |text: &dyn Fn() -> String| {
             if let Some(told) = told {
                 *told = Some(Why::Content(text()));
@@ -55,17 +55,17 @@ impl Comparison {
         if rows.is_empty() {
             let columns = self.order.len();
             say(&|| format!("row empty/missing (expected 1 row with {columns} columns; got 0 rows)"));
-            return Some(Verdict::missing());
+            return Some(Meaning::missing());
         }
         if rows.len() > 1 {
             say(&|| format!("row count mismatch (expected 1 row; got {})", rows.len()));
-            return Some(Verdict::mismatch());
+            return Some(Meaning::mismatch());
         }
         self.expected.clear();
         row.cells(key, &mut self.expected);
         if rows.column_count() != self.order.len() {
             say(&|| format!("column count mismatch (expected {}; got {})", self.order.len(), rows.column_count()));
-            return Some(Verdict::mismatch());
+            return Some(Meaning::mismatch());
         }
         for (cell, column) in rows.cells().zip(&self.order) {
             let expected = match column {
@@ -77,7 +77,7 @@ impl Comparison {
                 say(&|| {
                     format!("value mismatch in column {name} (expected {}; got {})", preview(expected), preview(cell))
                 });
-                return Some(Verdict::mismatch());
+                return Some(Meaning::mismatch());
             }
         }
         None
@@ -103,14 +103,14 @@ impl RowOperation for Comparison {
         key: &[u8],
         answer: &Answer<'_>,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    ) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         let found = rows.len() as u32;
         if self.validates
             && let Some(wrong) = self.check(row, key, rows, told)
         {
             return wrong;
         }
-        Verdict::done(found.min(1), found)
+        Meaning::done(found.min(1), found)
     }
 }

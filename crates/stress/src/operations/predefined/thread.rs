@@ -1,7 +1,7 @@
 //! One load thread's part of a predefined operation: what the four have in common.
 
 use brownout_generate::seeds::{Seed, SeedSource};
-use brownout_load::{Answer, ErrorClass, Parameters, Received, Request, Route, Sending, Verdict};
+use brownout_load::{Answer, ErrorClass, Meaning, Parameters, Received, Request, Route, Sending};
 
 use super::{Common, PredefinedRow, key_text};
 use crate::operations::{Bound, KindThread, Permits, Slot, complaints::Why, slab::Slab};
@@ -29,14 +29,14 @@ pub(super) trait RowOperation: Send {
         key: &[u8],
         answer: &Answer<'_>,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict;
+    ) -> Meaning;
 }
 
 /// Judges the answer to a write, which has no content to check.
-pub(super) fn written(answer: &Answer<'_>) -> Verdict {
+pub(super) fn written(answer: &Answer<'_>) -> Meaning {
     match answer {
-        Answer::Void => Verdict::done(1, 1),
-        _ => Verdict::failed(ErrorClass::Unexpected),
+        Answer::Void => Meaning::done(1, 1),
+        _ => Meaning::failed(ErrorClass::Unexpected),
     }
 }
 
@@ -105,7 +105,7 @@ impl<O: RowOperation> KindThread for PredefinedThread<O> {
         self.bound.cells().write(&mut self.common.send(request, &parameters));
     }
 
-    fn answer(&mut self, slot: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Verdict {
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, _: &Received, told: Option<&mut Option<Why>>) -> Meaning {
         self.operation.judge(&mut self.common.row, &self.open[slot].key, answer, told)
     }
 

@@ -1,6 +1,6 @@
 //! `WRITE`: one row of `standard1`.
 
-use brownout_load::{Answer, Verdict};
+use brownout_load::{Answer, Meaning};
 
 use super::{
     Common, PredefinedRow,
@@ -28,7 +28,7 @@ impl RowOperation for WriteRow {
         bound.value(key);
     }
 
-    fn judge(&mut self, _: &mut PredefinedRow, _: &[u8], answer: &Answer<'_>, _: Option<&mut Option<Why>>) -> Verdict {
+    fn judge(&mut self, _: &mut PredefinedRow, _: &[u8], answer: &Answer<'_>, _: Option<&mut Option<Why>>) -> Meaning {
         written(answer)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brownout_generate::rows::{Binding, Cells, PartitionGenerator, PartitionLayout, Visit};
-use brownout_load::{ErrorClass, Rows, Verdict};
+use brownout_load::{ErrorClass, Meaning, Rows};
 
 use super::expected::{Columns, Expected};
 use crate::{operations::complaints::Why, profile::Selection};
@@ -80,14 +80,14 @@ impl Check {
         rows: &Rows<'_>,
         expected: &mut Expected,
         told: Option<&mut Option<Why>>,
-    ) -> Option<Verdict> {
+    ) -> Option<Meaning> {
         if self.needs_names() {
-            let Some(columns) = rows.columns() else { return Some(Verdict::failed(ErrorClass::Unexpected)) };
+            let Some(columns) = rows.columns() else { return Some(Meaning::failed(ErrorClass::Unexpected)) };
             let places = columns.iter().map(|column| self.layout.index_of(&column.name)).collect();
             self.columns = Columns::new(&self.layout, places);
         }
         if rows.column_count() != self.columns.len() {
-            return Some(Verdict::failed(ErrorClass::Unexpected));
+            return Some(Meaning::failed(ErrorClass::Unexpected));
         }
         expected.check(rows, &self.layout, &mut self.columns, self.selection.extent, told)
     }

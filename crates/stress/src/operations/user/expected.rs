@@ -7,7 +7,7 @@ use brownout_generate::{
     rows::{Cell, Cells, PartitionLayout},
     types::{CqlType, Value, decode, describe},
 };
-use brownout_load::{Rows, Verdict};
+use brownout_load::{Meaning, Rows};
 
 use crate::{
     operations::{Bound, complaints::Why},
@@ -95,7 +95,7 @@ impl Expected {
         columns: &mut Columns,
         extent: Extent,
         told: Option<&mut Option<Why>>,
-    ) -> Option<Verdict> {
+    ) -> Option<Meaning> {
         let say = |text: String| {
             if let Some(told) = told {
                 *told = Some(Why::Content(text));
@@ -110,7 +110,7 @@ impl Expected {
             let found = self.rows.binary_search_by(|known| known.key.as_slice().cmp(scratch));
             let Some(known) = found.ok().map(|found| &mut self.rows[found]).filter(|known| !known.found) else {
                 say(format!("row {}: nobody has written a row with these clustering values", number + 1));
-                return Some(Verdict::mismatch());
+                return Some(Meaning::mismatch());
             };
             known.found = true;
             let wanted: Vec<Option<&[u8]>> = self.cells.between(known.from, known.to).collect();
@@ -129,7 +129,7 @@ impl Expected {
                     describe(wanted[place], &column.cql_type, 100),
                     describe(got, &column.cql_type, 100)
                 ));
-                return Some(Verdict::mismatch());
+                return Some(Meaning::mismatch());
             }
             self.found += 1;
         }
@@ -140,7 +140,7 @@ impl Expected {
         };
         if rows.paging_state().is_none() && self.found < least {
             say(format!("expected {least} rows but result set exhausted after {} (row empty/missing)", self.found));
-            return Some(Verdict::missing());
+            return Some(Meaning::missing());
         }
         None
     }

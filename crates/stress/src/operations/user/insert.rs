@@ -15,7 +15,7 @@ use brownout_generate::{
     rows::{Cells, PartitionGenerator, Visit},
     seeds::{Seed, SeedSource},
 };
-use brownout_load::{Answer, BatchKind, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
+use brownout_load::{Answer, BatchKind, ErrorClass, Meaning, Next, Parameters, Received, Request, Route, Sending};
 
 use super::{Common, PATIENCE, write};
 use crate::operations::{Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
@@ -283,14 +283,14 @@ impl KindThread for InsertThread {
         }
     }
 
-    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
-        let Answer::Void = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Meaning {
+        let Answer::Void = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         let unit = &self.units[slot];
         let done = received.step as usize * LARGEST_BATCH;
         let rows = unit.rows.len().saturating_sub(done).min(LARGEST_BATCH);
         let partitions = if received.step == 0 { unit.partitions } else { 0 };
         let next = if done + rows < unit.rows.len() { Next::Request } else { Next::Done };
-        Verdict { next, ..Verdict::done(partitions, rows as u32) }
+        Meaning { next, ..Meaning::done(partitions, rows as u32) }
     }
 
     fn key(&self, slot: u32) -> String {

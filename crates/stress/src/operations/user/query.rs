@@ -4,7 +4,7 @@ use brownout_generate::{
     rows::{Binding, PartitionGenerator, Visit},
     seeds::SeedSource,
 };
-use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
+use brownout_load::{Answer, ErrorClass, Meaning, Next, Parameters, Received, Request, Route, Sending};
 
 use super::{Common, PATIENCE, checked::Check, expected::Expected, write_all};
 use crate::{
@@ -133,11 +133,11 @@ impl KindThread for QueryThread {
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict {
+    ) -> Meaning {
         match answer {
-            Answer::Void => Verdict::done(0, 0),
+            Answer::Void => Meaning::done(0, 0),
             Answer::Rows(rows) if self.kind.conditional => {
-                Verdict { not_applied: rows.applied() == Some(false), ..Verdict::done(1, rows.len() as u32) }
+                Meaning { not_applied: rows.applied() == Some(false), ..Meaning::done(1, rows.len() as u32) }
             }
             Answer::Rows(rows) => {
                 let open = &mut self.open[slot];
@@ -161,9 +161,9 @@ impl KindThread for QueryThread {
                 };
                 open.counted |= partitions > 0;
                 let page = self.kind.counts_pages || received.step > 0 || next == Next::Page;
-                Verdict { next, page, ..Verdict::done(partitions, rows.len() as u32) }
+                Meaning { next, page, ..Meaning::done(partitions, rows.len() as u32) }
             }
-            _ => Verdict::failed(ErrorClass::Unexpected),
+            _ => Meaning::failed(ErrorClass::Unexpected),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use brownout_load::{
-    Answer, Consistency, ErrorClass, Parameters, Received, Request, Route, Sending, SerialConsistency, Verdict,
+    Answer, Consistency, ErrorClass, Meaning, Parameters, Received, Request, Route, Sending, SerialConsistency,
 };
 
 use crate::operations::{Bound, Kind, KindThread, Permits, Slot, complaints::Why, slab::Slab};
@@ -61,9 +61,9 @@ impl Ranges {
 pub struct TokenRange {
     /// `SELECT token(…), … FROM … WHERE token(…) > ? AND token(…) <= ?`
     pub cql: String,
-    /// Its place among the prepared statements.
+    /// Its index among the prepared statements.
     pub statement: usize,
-    /// Place of the table among those of the workload.
+    /// Index of the table among those of the workload.
     pub table: u16,
     /// The ranges.
     pub ranges: Arc<Ranges>,
@@ -157,8 +157,8 @@ impl KindThread for TokenRangeThread {
         cursor.bound.cells().write(&mut request.execute(statement, &parameters));
     }
 
-    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    fn answer(&mut self, slot: u32, answer: &Answer<'_>, received: &Received, _: Option<&mut Option<Why>>) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         let mut partitions = 0;
         // The next request does not continue from a late page.
         if !received.late {
@@ -174,7 +174,7 @@ impl KindThread for TokenRangeThread {
             cursor.paging_state.extend_from_slice(rows.paging_state().unwrap_or_default());
             cursor.through = rows.paging_state().is_none();
         }
-        Verdict { page: true, ..Verdict::done(partitions, rows.len() as u32) }
+        Meaning { page: true, ..Meaning::done(partitions, rows.len() as u32) }
     }
 
     fn key(&self, slot: u32) -> String {

@@ -4,7 +4,7 @@ use brownout_generate::{
     rows::{PartitionGenerator, Visit},
     seeds::SeedSource,
 };
-use brownout_load::{Answer, ErrorClass, Next, Parameters, Received, Request, Route, Sending, Verdict};
+use brownout_load::{Answer, ErrorClass, Meaning, Next, Parameters, Received, Request, Route, Sending};
 
 use super::{
     Common, PATIENCE,
@@ -23,7 +23,7 @@ pub struct Validate {
     pub common: Common,
     /// How many clustering columns bound the range; 0: all rows of the partition.
     pub depth: usize,
-    /// For each column of an answer: its place in the layout.
+    /// For each column of an answer: its index in the layout.
     pub order: Vec<usize>,
     /// Rows in a page.
     pub page_size: i32,
@@ -125,11 +125,11 @@ impl KindThread for ValidateThread {
         answer: &Answer<'_>,
         received: &Received,
         told: Option<&mut Option<Why>>,
-    ) -> Verdict {
-        let Answer::Rows(rows) = answer else { return Verdict::failed(ErrorClass::Unexpected) };
+    ) -> Meaning {
+        let Answer::Rows(rows) = answer else { return Meaning::failed(ErrorClass::Unexpected) };
         // Nothing follows a late page, and its rows were not ticked off.
         if received.late {
-            return Verdict::done(0, rows.len() as u32);
+            return Meaning::done(0, rows.len() as u32);
         }
         let open = &mut self.open[slot];
         let layout = &self.kind.common.layout;
@@ -148,7 +148,7 @@ impl KindThread for ValidateThread {
             }
             None => Next::Done,
         };
-        Verdict { next, page: true, ..Verdict::done(partitions, rows.len() as u32) }
+        Meaning { next, page: true, ..Meaning::done(partitions, rows.len() as u32) }
     }
 
     fn key(&self, slot: u32) -> String {

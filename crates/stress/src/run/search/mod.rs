@@ -2,7 +2,7 @@
 //!
 //! Every step runs at one rate: a settling time, which is not counted, then the measured part. The step has kept the
 //! objective if all its conditions hold for the operations that were *intended* to start in that part, with failed and
-//! timed-out ones counting as longer than any limit. A step in which the client itself was late tells nothing: if
+//! timed-out ones counting as longer than any limit. A step in which the client itself was late is unusable: if
 //! it misses, that may be why; if it was late for long, its rate was never offered. Which rate is next, and when it is over, says [`Capacity`]. Between two steps
 //! nothing starts until the database has caught up.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Bucket, Engine, LoadError, Pace};
 use brownout_record::{Latencies, Percentile, Population};
-use brownout_statistics::capacity::{self, Answer, Capacity, Estimate, Next, Verdict};
+use brownout_statistics::capacity::{self, Answer, Capacity, Estimate, Next, StepOutcome};
 use brownout_units::Rate;
 
 use crate::{
@@ -40,7 +40,7 @@ pub struct Step {
     /// Operations per second.
     pub rate: f64,
     /// Whether the objective was kept; not told where the client itself was late.
-    pub verdict: Verdict,
+    pub verdict: StepOutcome,
     /// Operations intended in the measured stretch.
     pub operations: u64,
     /// Operations answered correctly per second.
@@ -216,8 +216,8 @@ fn found(answer: Answer) -> Found {
         Answer::Threshold(estimate) => Found::Threshold(estimate),
         Answer::Never { lowest } => Found::Never { lowest },
         Answer::Always { highest } => Found::Always { highest },
-        // Only a late client tells nothing.
-        Answer::NotTold { at_least, tried } => Found::Client { at_least, tried },
+        // Only a late client leaves it undetermined.
+        Answer::Undetermined { at_least, tried } => Found::Client { at_least, tried },
     }
 }
 
@@ -265,11 +265,11 @@ fn judge(objectives: &[Objective], rate: f64, buckets: &[Bucket], length_ns: u64
     let kept = operations > 0 && objectives.iter().all(holds);
     let was_late = |share: f64| late as f64 > share * lateness as f64 || still_ns as f64 > share * length_ns as f64;
     let verdict = if was_late(if kept { NOT_OFFERED } else { LATE }) {
-        Verdict::NotTold
+        StepOutcome::Unusable
     } else if kept {
-        Verdict::Kept
+        StepOutcome::Kept
     } else {
-        Verdict::Missed
+        StepOutcome::Missed
     };
     Step { rate, verdict, operations, goodput: crate::output::per_second(good, length_ns), at_quantile_ns }
 }
@@ -291,7 +291,7 @@ mod tests {
             bucket.scheduled += never_sent;
             let objective = Objective::Latency { quantile, below: Duration::from_secs(1) };
             let step = judge(&[objective], 100.0, &[bucket], SECOND);
-            (step.verdict == Verdict::Kept, step.at_quantile_ns.is_some(), step.operations)
+            (step.verdict == StepOutcome::Kept, step.at_quantile_ns.is_some(), step.operations)
         };
         let few: &[(u64, u64)] = &[(0, 2); 5];
         let failed = Outcome::Failed(ErrorClass::Overloaded);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_a_late_client_tells_nothing_whatever_was_asked() {
+    fn a_step_of_a_late_client_is_unusable_whatever_was_asked() {
         const SECOND: u64 = 1_000_000_000;
         let below = Duration::from_millis(20);
         for objective in
@@ -317,10 +317,10 @@ mod tests {
             };
             let failed = Outcome::Failed(ErrorClass::Overloaded);
             let told = |still_ns| [verdict(1, Outcome::Ok, still_ns), verdict(50, failed, still_ns)];
-            assert_eq!(told(0), [Verdict::Kept, Verdict::Missed], "{objective}");
+            assert_eq!(told(0), [StepOutcome::Kept, StepOutcome::Missed], "{objective}");
             // A moment of standing still may cost what was asked, and does not make it.
-            assert_eq!(told(SECOND / 20), [Verdict::Kept, Verdict::NotTold], "{objective}");
-            assert_eq!(told(SECOND / 2), [Verdict::NotTold; 2], "{objective}");
+            assert_eq!(told(SECOND / 20), [StepOutcome::Kept, StepOutcome::Unusable], "{objective}");
+            assert_eq!(told(SECOND / 2), [StepOutcome::Unusable; 2], "{objective}");
         }
     }
 
@@ -351,7 +351,7 @@ mod tests {
             attempts: TRIES,
         });
         let mut capacity = begun.clone();
-        [100.0, 200.0].iter().for_each(|rate| capacity.learn(*rate, Verdict::Kept));
+        [100.0, 200.0].iter().for_each(|rate| capacity.learn(*rate, StepOutcome::Kept));
         let ended = |dry, interrupted: bool| cut(&Told { dry }, &capacity, 400.0, &move || interrupted);
         assert_eq!(ended(true, false), Found::Dry { at_least: Some(200.0), tried: 400.0 });
         assert_eq!(ended(true, true), Found::Interrupted(None));

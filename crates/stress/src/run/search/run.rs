@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balance, Bucket, ConnectionEvent, Engine, Outcome as Ended};
-use brownout_statistics::capacity::{Estimate, Verdict};
+use brownout_statistics::capacity::{Estimate, StepOutcome};
 
 use super::{Found, SearchWatch, Step, bucket, search};
 use crate::{
@@ -67,8 +67,8 @@ impl Run<'_> {
     fn results(&mut self, steps: &[(Step, Total)], whole: &Total) {
         let shown = shown(steps).and_then(|index| steps.get(index));
         if let Some((step, _)) = shown {
-            let why =
-                if step.verdict == Verdict::Kept { "the highest rate that kept it" } else { "the lowest rate tried" };
+            let kept = step.verdict == StepOutcome::Kept;
+            let why = if kept { "the highest rate that kept it" } else { "the lowest rate tried" };
             self.console.line(format!("Below: the step at {}, {why}", told_rate(step.rate)));
         }
         self.console.text(&output::results(shown.map_or(whole, |(_, total)| total)));
@@ -80,7 +80,7 @@ impl Run<'_> {
 fn shown(steps: &[(Step, Total)]) -> Option<usize> {
     let rate = |index: &usize| steps[*index].0.rate;
     let by_rate = |one: &usize, other: &usize| rate(one).total_cmp(&rate(other));
-    let kept = (0..steps.len()).filter(|index| steps[*index].0.verdict == Verdict::Kept).max_by(by_rate);
+    let kept = (0..steps.len()).filter(|index| steps[*index].0.verdict == StepOutcome::Kept).max_by(by_rate);
     kept.or_else(|| (0..steps.len()).min_by(by_rate))
 }
 
@@ -208,9 +208,9 @@ impl SearchWatch for SearchTelling<'_> {
             self.console.aside(line);
         }
         let (verdict, why) = match step.verdict {
-            Verdict::Kept => ("keeps it", ""),
-            Verdict::Missed => ("misses it", ""),
-            Verdict::NotTold => ("tells nothing", " (the client was late: this says nothing, and is tried again)"),
+            StepOutcome::Kept => ("keeps it", ""),
+            StepOutcome::Missed => ("misses it", ""),
+            StepOutcome::Unusable => ("is unusable", " (the client was late; the rate is tried again)"),
         };
         let latency =
             step.at_quantile_ns.map_or_else(|| "never".to_owned(), |ns| format!("{:.2} ms", output::ms(ns as f64)));

@@ -1,4 +1,4 @@
-//! The places that faults hit, as hosts and pairs of hosts of the plan; and the delays between these.
+//! The subjects that faults hit, as hosts and pairs of hosts of the plan; and the delays between these.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use brownout_record::{Expectation, FaultRecord, Placement, Quantity, Subject};
 use super::paths::Path;
 use crate::Routes;
 
-/// The hosts by their places: the nodes of the ring, then the load.
+/// The hosts by their indices: the nodes of the ring, then the load.
 pub(super) struct Hosts<'a> {
     names: Vec<&'a str>,
     /// The links that the way of each ordered pair takes: an overlay may take it over other hosts.
@@ -17,12 +17,12 @@ pub(super) struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     pub(super) fn new(placement: &'a Placement, load: &'a str, routes: &Routes) -> Self {
         let names: Vec<&'a str> = placement.ring.iter().map(|node| node.node.as_str()).chain([load]).collect();
-        let place = |name: &str| names.iter().position(|known| *known == name);
+        let index = |name: &str| names.iter().position(|known| *known == name);
         let mut all = Vec::with_capacity(names.len() * names.len());
         for from in &names {
             for to in &names {
                 let links = if from == to { Vec::new() } else { routes.of(from, to) };
-                all.push(links.iter().filter_map(|(from, to)| place(from).zip(place(to))).collect());
+                all.push(links.iter().filter_map(|(from, to)| index(from).zip(index(to))).collect());
             }
         }
         Hosts { names, routes: all }
@@ -36,27 +36,27 @@ impl<'a> Hosts<'a> {
         self.names.len() - 1
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    fn index(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| *known == name)
     }
 
     fn pair(&self, subject: &Subject) -> Option<(usize, usize)> {
         match subject {
-            Subject::Pair { from, to } => self.place(from).zip(self.place(to)),
+            Subject::Pair { from, to } => self.index(from).zip(self.index(to)),
             _ => None,
         }
     }
 }
 
-/// All that faults ask of the places that they hit, at any of their severities.
+/// All that faults ask of the subjects that they hit, at any of their severities.
 pub(super) fn hits<'a>(faults: &'a [&'a FaultRecord]) -> impl Iterator<Item = &'a Expectation> {
     let severities = faults.iter().flat_map(|fault| &fault.severities);
     severities.flat_map(|severity| &severity.expectations).filter(|one| one.hit)
 }
 
-/// Where faults hit.
+/// What faults hit.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct HitSubjects {
     pairs: BTreeSet<(usize, usize)>,
     /// Nodes of which everything is hit: their process, processors or clock.
     hosts: BTreeSet<usize>,
@@ -82,28 +82,28 @@ pub(super) enum Disks {
     Own,
 }
 
-impl Places {
+impl HitSubjects {
     /// `is_led`: a leader decides, and directories are those of etcd.
     pub(super) fn of(hosts: &Hosts<'_>, faults: &[&FaultRecord], is_led: bool) -> Self {
-        let mut places = Places::default();
+        let mut hit = HitSubjects::default();
         for one in hits(faults) {
             match &one.subject {
-                Subject::Pair { .. } => places.pairs.extend(hosts.pair(&one.subject)),
+                Subject::Pair { .. } => hit.pairs.extend(hosts.pair(&one.subject)),
                 // What is seen above follows from what is done below.
                 Subject::Overlay { .. } => {}
-                Subject::Host { host } => places.hosts.extend(hosts.place(host)),
+                Subject::Host { host } => hit.hosts.extend(hosts.index(host)),
                 Subject::Directory { host, directory } => {
-                    let Some(host) = hosts.place(host) else { continue };
+                    let Some(host) = hosts.index(host) else { continue };
                     match (directory.as_str(), Disk::of(one.quantity)) {
-                        ("data", Some(_)) if is_led => places.store_disks.insert(host),
-                        ("data", Some(Disk::Read | Disk::Metadata)) => places.read_disks.insert(host),
-                        ("commitlog" | "wal", Some(Disk::Write | Disk::Metadata)) => places.write_disks.insert(host),
+                        ("data", Some(_)) if is_led => hit.store_disks.insert(host),
+                        ("data", Some(Disk::Read | Disk::Metadata)) => hit.read_disks.insert(host),
+                        ("commitlog" | "wal", Some(Disk::Write | Disk::Metadata)) => hit.write_disks.insert(host),
                         _ => false,
                     };
                 }
             }
         }
-        places
+        hit
     }
 
     /// Whether the way from the load to a coordinator and back, or the coordinator itself, is hit.
@@ -179,7 +179,7 @@ impl Delays {
         let count = hosts.names.len();
         let mut delays = Delays { count, ns: vec![0.0; count * count] };
         for one in &placement.distances {
-            let Some((from, to)) = hosts.place(&one.from).zip(hosts.place(&one.to)) else { continue };
+            let Some((from, to)) = hosts.index(&one.from).zip(hosts.index(&one.to)) else { continue };
             let declared = if packet == Packet::Usual { one.delay_ns } else { one.least_ns };
             delays.ns[from * count + to] += declared as f64;
         }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shared by the threads of one workload. Only writes of the population touch it.
 #[derive(Debug, Default)]
-pub(crate) struct Population(Mutex<Tally>);
+pub(crate) struct FillProgress(Mutex<Tally>);
 
 /// The progress at one time.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     pub(crate) refused: Option<(u16, String)>,
 }
 
-impl Population {
+impl FillProgress {
     fn lock(&self) -> MutexGuard<'_, Tally> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
