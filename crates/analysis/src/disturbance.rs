@@ -6,9 +6,9 @@
 //! others have caused the share that they had in all that ran meanwhile.
 //!
 //! The limits are those below and [`crate::LATE_SHARE`]; the figures that they are compared with are in the findings of
-//! every run (`instrument.cpu`: `hindered`, `programs`, `stolen`). They are set between what a quiet machine shows and what one shows
-//! on which another program runs: compare `experiments/slow-replica.yaml` alone with the same beside
-//! `sh -c 'while :; do :; done'`, on one processor and on all.
+//! every run (`instrument`: `most_hindered`; `instrument.cpu`: `hindered`, `programs`, `stolen`). They are set between what a
+//! quiet machine shows and what one shows on which another program runs: compare `experiments/slow-replica.yaml` alone with the
+//! same beside `sh -c 'while :; do :; done'`, on one processor and on all; `make demos` prints `most_hindered` of each run.
 
 use std::collections::BTreeMap;
 

@@ -158,6 +158,9 @@ pub struct Instrument {
     pub disturbed_intervals: Vec<u64>,
     /// Those of them of which nobody knows how long the nodes waited.
     pub waits_unknown: u64,
+    /// By how much longer the nodes' work took because of others in the interval in which that was most, as a share of the CPU
+    /// time that it took; none where the record does not say it of any.
+    pub most_hindered: Option<f64>,
     /// Disturbed in too many intervals, of all or of one phase, or late in too many because of others.
     pub disturbed: bool,
     /// Who disturbed, most first; what they took is of the disturbed intervals.
@@ -199,6 +202,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
     let emulates = tells_of_others && hits_links(&evidence.faults);
     let (mut late, mut disturbed, mut disturbing) = (Vec::new(), Vec::new(), Vec::new());
     let (mut unwitnessed, mut unknown) = (0, 0);
+    let mut hindered: Vec<f64> = Vec::new();
     for interval in &evidence.intervals {
         let Some(phase) = measured(interval.starts_ns, interval.length_ns) else { continue };
         // Phases follow each other in time: the last one begun is the one that goes on.
@@ -222,6 +226,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         let stood_still = interval.stood_still_ns as f64 > STOOD_STILL_SHARE * interval.length_ns as f64;
         let reading = readings.range(..=middle).next_back();
         let reading = reading.filter(|(starts_ns, one)| one.holds(**starts_ns, middle)).map(|(_, one)| one);
+        hindered.extend(disturbance::hindered(reading.into_iter()));
         // Where nobody looked, nobody knows whether it was quiet.
         let unread = tells_of_others && reading.is_none();
         // A fault that hits every pair may be feigned by an emulator that has to wait.
@@ -259,6 +264,7 @@ pub(crate) fn instrument(evidence: &TrialEvidence) -> Result<Instrument, Analysi
         too_late_by_itself,
         disturbed_intervals: disturbed,
         waits_unknown: unknown,
+        most_hindered: hindered.into_iter().reduce(f64::max),
         disturbed: any(Punctuality::too_disturbed) || (too_late && !too_late_by_itself),
         disturbed_by: disturbance::takers(disturbing.into_iter()),
         punctuality,

@@ -8,12 +8,13 @@
 //! of time, the `subject`s looked at, the `target` to be seen there, and how to `judge` that), [`balance`](Balance)
 //! whether every operation ended somewhere, [`instrument`](Instrument) whether the measurement itself was sound,
 //! [`effects`](CellEffect) what the faults of a cell did and [`factors`](FactorFindings) what its levels do, both judged by
-//! `family`, `drift` whether baselines changed in the course of a run or within themselves, `disturbance` whether the nodes
-//! had the processors to themselves, [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be
-//! true, [`little`](ClosedLoop), [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains,
-//! [`clocks`](ClockMatrix) how far apart hosts and their clocks are, [`database`](DatabaseFindings) what the database says
-//! that it did, `leaders` ([`Leadership`]) who led it, `timed` ([`Mean`]) how long its fsyncs took, `watches` ([`WatchLag`]) how
-//! far its watches lagged, [`detectors`] whether anyone would have noticed, [`search`] where a search goes on and what it has
+//! `family`, `drift` whether baselines changed in the course of a run or within themselves, `cost` whether one took more CPU
+//! time for the same work than the others, `disturbance` whether the nodes had the processors to themselves,
+//! [`harm`](HarmFindings) what nobody asked for, `possible` whether its latencies can be true, [`little`](ClosedLoop),
+//! [`standstill`](Standstill) and [`explained`](Explained) what arithmetic alone explains, [`clocks`](ClockMatrix) how far
+//! apart hosts and their clocks are, [`database`](DatabaseFindings) what the database says that it did, `leaders`
+//! ([`Leadership`]) who led it, `timed` ([`Mean`]) how long its fsyncs took, `watches` ([`WatchLag`]) how far its watches
+//! lagged, [`detectors`] whether anyone would have noticed, [`search`] where a search goes on and what it has
 //! found, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
 
 mod balance;
@@ -22,6 +23,7 @@ mod cells;
 mod clocks;
 mod clustered;
 mod compare;
+mod cost;
 mod database;
 mod detector_summary;
 pub mod detectors;

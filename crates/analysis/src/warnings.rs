@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brownout_record::{CellRow, Event, SearchDescription};
 
 use crate::{
-    DesignFindings, TrialFindings, Validity, drift,
+    DesignFindings, TrialFindings, Validity, cost, drift,
     evidence::phase,
     instrument::{CHANGED_SHARE, Instrument},
     stats::ENOUGH,
@@ -26,7 +26,7 @@ pub(crate) fn warnings(
         let kind = event.text.split(|letter: char| letter.is_ascii_digit()).next().unwrap_or_default();
         Some(OfTrial { label: trial.label(), kind: kind.to_owned(), size: 0.0, text: event.text.clone() })
     });
-    let of_trials = gathered(told.chain(trials.iter().flat_map(of_trial)).collect());
+    let of_trials = gathered(told.chain(trials.iter().flat_map(of_trial)).chain(dearer(cells, trials)).collect());
     let planned = cells.iter().flat_map(|cell| &cell.description.warnings).cloned();
     let of_run = of_run.into_iter().map(|event| event.text.clone());
     let all = planned.chain(repeated(design, trials)).chain(of_run).chain(of_trials);
@@ -147,6 +147,15 @@ fn of_trial(trial: &TrialFindings) -> Vec<OfTrial> {
     let of_trial =
         |(kind, size, text): (&str, f64, String)| OfTrial { label: label.clone(), kind: kind.to_owned(), size, text };
     warnings.into_iter().map(of_trial).collect()
+}
+
+/// Trials in which the same work took more CPU time than in others.
+fn dearer(cells: &[CellRow], trials: &[TrialFindings]) -> Vec<OfTrial> {
+    let told = |one: cost::Dearer<'_>| {
+        let (label, text) = (one.trial.label(), one.text());
+        OfTrial { label, kind: "dearer".to_owned(), size: one.by, text }
+    };
+    cost::dearer(cells, trials).into_iter().map(told).collect()
 }
 
 /// A machine that was too busy, or not the same to both sides of the comparison: kind, size, text.

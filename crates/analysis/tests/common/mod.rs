@@ -34,6 +34,8 @@ pub struct Synthetic {
     pub without: u32,
     /// What is asked, shown, counted and felt in each cell, ms; none: there is one cell, and nothing varies.
     pub levels: &'static [u64],
+    /// Cells differ in more than their faults: none is compared with the trials of another one.
+    pub apart: bool,
     /// What is searched among the levels, one after the other.
     pub search: Option<SearchDescription>,
     /// Numbers in the design whose first attempts do not balance.
@@ -102,6 +104,8 @@ pub struct Synthetic {
     pub unknown_waits: bool,
     /// Share of the machine that is busy with the lab.
     pub busy: f64,
+    /// By how much more CPU time the nodes, and Brownout itself, take in a trial (from 1), shares.
+    pub dearer: fn(u32) -> (f64, f64),
     /// Share of the machine that the threads and processes of an overlay take besides.
     pub carrying: f64,
     /// Share of the machine that another program, `spin`, takes …
@@ -169,6 +173,7 @@ impl Default for Synthetic {
             planned_trials: 2,
             without: 0,
             levels: &[],
+            apart: false,
             search: None,
             spoilt: &[],
             rate: 300,
@@ -204,6 +209,7 @@ impl Default for Synthetic {
             waited: 0,
             overlay_waited: 0,
             busy: 0.4,
+            dearer: |_| (0.0, 0.0),
             carrying: 0.0,
             foreign: 0.0,
             stolen: 0.01,

@@ -95,7 +95,7 @@ impl Synthetic {
             recorder.cell(&CellRow {
                 cell: at as u32 + 1,
                 levels: self.levels.get(at).map(|level| format!("{level}ms")).into_iter().collect(),
-                compared_with: 1,
+                compared_with: if self.apart { at as u32 + 1 } else { 1 },
                 description: made.description(),
             })?;
         }
@@ -323,7 +323,10 @@ impl Synthetic {
         if phase == "fault" && into < self.starts(phase) + self.unread * SECOND {
             return Ok(());
         }
-        let busy = if phase == "set-up" { 0.95 } else { self.busy };
+        let (of_nodes, of_own) = (self.dearer)(trial);
+        let usual = if phase == "set-up" { 0.95 } else { self.busy };
+        let busy = usual * (1.0 + of_nodes);
+        let own = |share: f64| (share * (1.0 + of_own) * 2.0 * SECOND as f64) as u64;
         let crowded = self.crowded.contains(&phase) && (into - self.starts(phase)) / SECOND < self.crowded_for;
         let others = if crowded { (self.foreign, self.stolen) } else { (0.0, 0.01) };
         let cores = 2.0 * SECOND as f64;
@@ -343,10 +346,10 @@ impl Synthetic {
             ("programs", if self.hidden { 0 } else { share(others.0) }),
             ("program:4711:spin", if self.hidden { 0 } else { share(others.0) }),
             ("pressure", SECOND / 4),
-            ("emulator", share(0.03)),
-            ("load", share(0.02)),
-            ("overlay", share(self.carrying)),
-            ("instrument", share(0.06 + self.carrying)),
+            ("emulator", own(0.03)),
+            ("load", own(0.02)),
+            ("overlay", own(self.carrying)),
+            ("instrument", own(0.06 + self.carrying)),
             ("emulator-waited", 0),
             ("load-waited", if self.phase_at(into) == "fault" { self.waited } else { 0 }),
             ("overlay-waited", if self.phase_at(into) == "fault" { self.overlay_waited } else { 0 }),

@@ -58,6 +58,18 @@ fn a_lab_that_fills_the_machine_by_itself_is_saturated_not_disturbed() {
     }
 }
 
+/// Intervals are what the limit is for; a phase of nine of which one is beyond it is not.
+#[test]
+fn the_interval_in_which_the_nodes_were_hindered_most_is_told() {
+    let most = |made: &Synthetic| analysed(made).trials[0].instrument.most_hindered;
+    let quiet = most(&Synthetic::default()).unwrap();
+    assert!(quiet > 0.0 && quiet < HINDERED_SHARE / 4.0, "{quiet}");
+    let found = analysed(&Synthetic { crowded: &["fault"], crowded_for: 1, ..beside(0.4) });
+    let (interval, phase) = (found.trials[0].instrument.most_hindered.unwrap(), hindered(&found, "fault"));
+    assert!(interval > HINDERED_SHARE && phase < HINDERED_SHARE, "{interval}, {phase}");
+    assert_eq!(most(&Synthetic { unknown_waits: true, ..beside(0.3) }), None);
+}
+
 #[test]
 fn a_program_that_takes_processors_nobody_waits_for_does_not_disturb() {
     // Of many processors, some are always free.

@@ -11,6 +11,7 @@ mod watched;
 
 mod compare;
 mod database;
+mod dearer;
 mod detector_scores;
 mod detectors;
 mod disturbance;
