@@ -100,6 +100,10 @@ pub fn clocks(place: &Place) {
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
     assert_proven(place, "clock", "n2");
+    // Its NTP server goes on to say so, but that is the lab's own.
+    place.good(&["pause", "n2"]);
+    assert_not_seen(place, "clock", "n2", "does not report the time");
+    place.good(&["unpause", "n2"]);
     place.good(&["clock", "n2", "-200ms"]);
     // An exchange that a busy machine delayed tells a larger error.
     let assert_ahead_by = |ns: i64| {
@@ -111,6 +115,12 @@ pub fn clocks(place: &Place) {
     assert_ahead_by(-200_000_000);
     place.good(&["clock", "n2", "right"]);
     assert_ahead_by(0);
+}
+
+/// A look does not show it, and says why.
+fn assert_not_seen(place: &Place, kind: &str, node: &str, why: &str) {
+    let seen = checked(place, kind, node);
+    assert!(seen["verdict"] == "not seen" && seen["evidence"].as_str().unwrap().contains(why), "{seen}");
 }
 
 pub fn disks_and_processors(place: &Place) {

@@ -1,25 +1,27 @@
 //! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as
-//! the proof of a run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no
-//! baseline and looks at no spared place. Each link, and each quantity, has to show by itself; what cannot be told in a
-//! second or two is "not seen".
+//! the proof of a run: probes for links, the kernel for processes, NTP and the database itself for clocks, timed operations
+//! for disks. It has no baseline and looks at no spared place. Each link, each quantity, and whoever tells of a clock has to
+//! show it alone; what cannot be told in a second or two is "not seen".
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    thread,
+    thread::{self, ScopedJoinHandle},
     time::Duration,
 };
 
+use brownout_analysis::clock_glimpse;
+use brownout_base::clock::monotonic_ns;
 use brownout_cluster::NodeState;
 use brownout_disk::{Operation, Operations, Probe};
-use brownout_network::{Impairment, Link};
+use brownout_network::{Host, Impairment, Link};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
-use brownout_units::{Delay, Share};
+use brownout_units::{Delay, Share, format_ns};
 
-use super::{Failure, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
-use crate::{LabError, faults::expected};
+use super::{Failure, in_force::clock_words, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
+use crate::{LabError, faults::expected, witness::ask_databases};
 
-/// How long links are probed and disks are used.
+/// How long links are probed, disks are used, and nodes are asked.
 const LOOK: Duration = Duration::from_millis(1_200);
 /// Between two probes of a link, if there are not too many links.
 const PROBE_EVERY: Duration = Duration::from_millis(10);
@@ -29,6 +31,8 @@ const DISK_EVERY: Duration = Duration::from_millis(25);
 const LEAST_CASES: f64 = 5.0;
 /// Fewer delays than this tell no spread.
 const LEAST_DELAYS: usize = 40;
+/// How often an NTP server is asked: as often as a proof needs it.
+const EXCHANGES: usize = 3;
 
 /// What is asked in one place.
 struct Checked {
@@ -37,6 +41,12 @@ struct Checked {
     links: Vec<(String, String)>,
     impairment: Option<Impairment>,
     expected: Vec<Expectation>,
+}
+
+impl Checked {
+    fn asks(&self, quantity: Quantity) -> bool {
+        self.expected.iter().any(|one| one.quantity == quantity)
+    }
 }
 
 /// Whether a quantity shows what was asked, with what was seen; none: a short look cannot tell.
@@ -58,12 +68,13 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
     };
     let links: BTreeSet<&(String, String)> = held.iter().flat_map(|held| &held.links).collect();
     let read = LinkStates::of(lab.testbed.controls, &lab.layout)?;
-    let (probed, disks) = thread::scope(|scope| {
+    let (probed, clocks, disks) = thread::scope(|scope| {
         let probed = scope.spawn(|| probe(lab, &links));
+        let clocks = scope.spawn(|| ask_clocks(lab, &held));
         let disks = use_disks(lab, &held);
-        (probed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), disks)
+        (joined(probed), joined(clocks), disks)
     });
-    let (probed, disks) = (probed?, disks?);
+    let (probed, looked) = (probed?, Looked { clocks: clocks?, disks: disks? });
     let mut checks = held
         .iter()
         .map(|held| {
@@ -72,7 +83,7 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
                 None => Vec::new(),
             };
             for asked in held.expected.iter().filter(|_| held.impairment.is_none()) {
-                seen.extend(of_host(lab, held, asked, &disks)?);
+                seen.extend(of_host(lab, held, asked, &looked)?);
             }
             let proven = is_proven(&seen);
             let mut evidence: Vec<String> = seen.into_iter().map(|(_, words)| words).collect();
@@ -93,6 +104,17 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
         evidence: format!("a short check does not look at the faults of chaos ({doing})"),
     }));
     Ok(checks)
+}
+
+/// What a thread of a look has seen.
+fn joined<T>(looking: ScopedJoinHandle<'_, T>) -> T {
+    looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What a look has seen of hosts.
+struct Looked {
+    clocks: Clocks,
+    disks: Disks,
 }
 
 /// All that was asked for has to show.
@@ -131,7 +153,7 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
 /// What became of all that was sent until this time has passed. What arrives is known sooner than what is lost: whoever
 /// counts before all has settled sees no loss.
 pub(super) fn all_settled(probes: &Probes, length: Duration) -> Vec<ProbeSample> {
-    let until = brownout_base::clock::monotonic_ns() + length.as_nanos() as u64;
+    let until = monotonic_ns() + length.as_nanos() as u64;
     thread::sleep(length);
     thread::sleep(probes.settles_within());
     let mut samples = probes.drain();
@@ -251,6 +273,31 @@ fn share_seen(
     (Some(count > 0.0 && (count / cases - asked).abs() <= tolerance + error), words)
 }
 
+/// How far each node's database says that its clock is off, each time with the bound within which that is known, ns.
+type Clocks = BTreeMap<String, Vec<(f64, f64)>>;
+
+/// Asks the databases, if there is a clock to be seen.
+fn ask_clocks(lab: &Lab, held: &[Checked]) -> Result<Clocks, LabError> {
+    let mut told = Clocks::new();
+    if !held.iter().any(|held| held.asks(Quantity::ClockOffset)) {
+        return Ok(told);
+    }
+    let asking = ask_databases(&lab.control)?;
+    thread::sleep(LOOK);
+    for beat in asking.drain() {
+        if let Some(offset_ns) = beat.offset_ns {
+            told.entry(beat.node).or_default().push((offset_ns as f64, beat.error_ns as f64));
+        }
+    }
+    Ok(told)
+}
+
+/// The same by a host's NTP server.
+fn ask_ntp(host: &Host) -> Vec<(f64, f64)> {
+    let told = (0..EXCHANGES).map_while(|_| status::clock(host, 0));
+    told.map(|clock| (clock.offset_ns as f64, clock.error_ns as f64)).collect()
+}
+
 /// What a disk has shown: operation by operation, the times of those that succeeded, how many failed, and how many of how
 /// many waited.
 #[derive(Default)]
@@ -295,40 +342,53 @@ fn use_disks(lab: &Lab, held: &[Checked]) -> Result<Disks, LabError> {
 }
 
 /// What shows of a fault of processes, processors, clocks and disks.
-fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Result<Option<Observed>, Failure> {
+fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, looked: &Looked) -> Result<Vec<Observed>, Failure> {
     use Quantity::*;
     let node = held.subject.as_str();
-    Ok(Some(match asked.quantity {
+    let seen = match asked.quantity {
         Running => {
             let state = lab.control.state(node)?;
             (Some(state == left_by(held.kind)), format!("the kernel shows it {state}"))
         }
         // A process that does not run answers nobody.
-        Answers => return Ok(None),
+        Answers => return Ok(Vec::new()),
         ProcessorShare => match lab.control.cpu_share(node)? {
             Some(share) => limit_of_cpu(asked, share),
             None => (Some(false), "its CPU is not limited".to_owned()),
         },
-        ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
+        ClockOffset if held.asks(ClockDrift) => return Ok(Vec::new()),
         ClockOffset => {
-            let host = lab.testbed.network.host(node);
-            match host.and_then(|host| status::clock(host, 0)) {
-                Some(clock) => {
-                    let off = (clock.offset_ns as f64 - asked.asked).abs();
-                    let words = format!("NTP measures {}", super::in_force::clock_words(clock.offset_ns, 0));
-                    (Some(off <= asked.tolerance + clock.error_ns as f64), words)
-                }
-                None => (None, "its NTP server does not answer".to_owned()),
-            }
+            let by_ntp = lab.testbed.network.host(node).map(ask_ntp).unwrap_or_default();
+            let by_database = looked.clocks.get(node).map_or(&[][..], Vec::as_slice);
+            return Ok(of_clock(asked, &by_ntp, by_database).into());
         }
         quantity => {
             let Some((host, directory)) = directory_of(&asked.subject) else {
-                return Ok(Some((None, format!("a short check cannot measure: {}", quantity.name()))));
+                return Ok(vec![(None, format!("a short check cannot measure: {}", quantity.name()))]);
             };
-            let used = disks.get(&(host.to_owned(), directory.to_owned()));
+            let used = looked.disks.get(&(host.to_owned(), directory.to_owned()));
             of_disk(directory, asked, used)
         }
-    }))
+    };
+    Ok(vec![seen])
+}
+
+/// Whether a clock is wrong as was asked, by NTP and by the database. The NTP server is the lab's own, and reads what the lab
+/// itself has written: it does not show what the node's processes see.
+fn of_clock(asked: &Expectation, by_ntp: &[(f64, f64)], by_database: &[(f64, f64)]) -> [Observed; 2] {
+    let look = |told: &[(f64, f64)], who: &str, silent: &str| -> Observed {
+        let seen = clock_glimpse(asked, told);
+        let Some(offset_ns) = seen.value else { return (None, silent.to_owned()) };
+        let words = format!("{who} {} ± {}", clock_words(offset_ns as i64, 0), format_ns(seen.error));
+        if seen.shows.is_none() {
+            return (None, format!("{words}: a short check cannot tell"));
+        }
+        (seen.shows, words)
+    };
+    [
+        look(by_ntp, "NTP measures", "its NTP server does not answer"),
+        look(by_database, "its database reports", "its database does not report the time"),
+    ]
 }
 
 /// Whether a node has this limit. Of several the least counts: a stricter one hides it.
@@ -517,16 +577,31 @@ mod tests {
         assert_eq!(of_disk("data", &asked, None).0, None);
     }
 
+    fn of_n2(quantity: Quantity, asked: f64, tolerance: f64) -> Expectation {
+        Expectation { subject: Subject::host("n2"), quantity, hit: true, asked, tolerance, burst: None }
+    }
+
+    #[test]
+    fn a_clock_that_only_the_labs_own_server_shows_is_not_seen() {
+        let asked = of_n2(Quantity::ClockOffset, 5e9, 5e6);
+        let (ahead, right) = ([(5e9 + 1e5, 6e5); 3], [(1e5, 6e5); 3]);
+        let look = |by_ntp: &[(f64, f64)], by_database: &[(f64, f64)]| {
+            let seen = of_clock(&asked, by_ntp, by_database);
+            let words = format!("{}; {}", seen[0].1, seen[1].1);
+            (is_proven(&seen), words)
+        };
+        let (proven, words) = look(&ahead, &ahead);
+        assert!(proven && words.contains("NTP measures +5.00s ± 600us; its database reports +5.00s"), "{words}");
+        let (proven, words) = look(&ahead, &[]);
+        assert!(!proven && words.contains("its database does not report the time"), "{words}");
+        assert!(!look(&ahead, &right).0, "what shifts it has not come to the database");
+        assert!(!look(&ahead, &ahead[..2]).0, "two answers are too few");
+        assert!(!look(&right, &ahead).0 && !look(&[], &ahead).0, "nor is one that only the database shows");
+    }
+
     #[test]
     fn a_stricter_limit_of_processors_is_no_proof_of_this_one() {
-        let asked = Expectation {
-            subject: Subject::host("n2"),
-            quantity: Quantity::ProcessorShare,
-            hit: true,
-            asked: 0.5,
-            tolerance: 0.05,
-            burst: None,
-        };
+        let asked = of_n2(Quantity::ProcessorShare, 0.5, 0.05);
         let shows = |share: &str| limit_of_cpu(&asked, share.parse().unwrap()).0;
         assert_eq!([shows("50%"), shows("5%"), shows("80%")], [Some(true), None, Some(false)]);
     }
