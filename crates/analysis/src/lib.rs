@@ -100,7 +100,7 @@ pub use explained::{
 pub use factors::{FactorFindings, FactorOutcome, factors};
 pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
-pub use glimpse::{Glimpse, clock_glimpse};
+pub use glimpse::{Glimpse, Worked, clock_glimpse, limit_glimpse};
 pub use goodput::Effect;
 pub use ground::Ground;
 pub use harm::HarmFindings;

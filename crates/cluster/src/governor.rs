@@ -42,6 +42,9 @@ pub struct CpuLimit {
 }
 
 impl CpuLimit {
+    /// In each of these the node may use its share.
+    pub const PERIOD: Duration = Duration::from_nanos(PERIOD_NS);
+
     /// Limits the node to `share` of the CPU time of all processors that we may use.
     pub(crate) fn start(supervisor: &Arc<Supervisor>, share: Share) -> Result<CpuLimit, ClusterError> {
         if share.fraction() < LEAST {

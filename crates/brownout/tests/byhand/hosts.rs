@@ -2,14 +2,16 @@
 
 use std::{
     fs,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
 
 use super::{
-    assert_proven, checked,
-    common::{self, byhand::Place, kill, text},
+    assert_proven, assert_proven_by, checked,
+    common::{self, Over, byhand::Place, kill, text},
     host, status,
 };
 
@@ -123,17 +125,39 @@ fn assert_not_seen(place: &Place, kind: &str, node: &str, why: &str) {
     assert!(seen["verdict"] == "not seen" && seen["evidence"].as_str().unwrap().contains(why), "{seen}");
 }
 
+/// Looks while clients ask a node one thing after another.
+fn beside_clients(place: &Place, node: &str, look: impl FnOnce() -> Value) -> Value {
+    let is_over = AtomicBool::new(false);
+    let ask = || {
+        while !is_over.load(Ordering::Relaxed) {
+            // What is not answered in time has been asked, too.
+            let _ = place.run(&["cql", "SELECT key FROM system.local", "--host", node]);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(ask);
+        }
+        let _over = Over(&is_over);
+        look()
+    })
+}
+
 pub fn disks_and_processors(place: &Place) {
     let said = place.good(&["disk", "n2", "20ms"]);
     assert!(said.contains("disk SLOW 20ms (sync)"), "{said}");
     place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
-    place.good(&["cpu", "n1", "50%"]);
-    for (kind, node) in [("disk", "n2"), ("disk", "n3"), ("cpu", "n1")] {
-        assert_proven(place, kind, node);
+    for node in ["n2", "n3"] {
+        assert_proven(place, "disk", node);
     }
+    // Nobody asks it for anything.
+    place.good(&["cpu", "n1", "80%"]);
+    assert_not_seen(place, "cpu", "n1", "used less than its limit");
+    place.good(&["cpu", "n1", "5%"]);
+    assert_proven_by(&|| beside_clients(place, "n1", || checked(place, "cpu", "n1")));
     let seen = status(place);
     assert_eq!(host(&seen, "n3")["disk"][0], "FAILING EIO (read) on hints");
-    assert_eq!(host(&seen, "n1")["cpu_share"], 0.5);
+    assert_eq!(host(&seen, "n1")["cpu_share"], 0.05);
     for words in [["disk", "n2", "fast"], ["disk", "n3", "fast"], ["cpu", "n1", "full"]] {
         assert!(place.good(&words).contains("NORMAL"));
     }

@@ -1,7 +1,7 @@
 //! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as
-//! the proof of a run: probes for links, the kernel for processes, NTP and the database itself for clocks, timed operations
-//! for disks. It has no baseline and looks at no spared place. Each link, each quantity, and whoever tells of a clock has to
-//! show it alone; what cannot be told in a second or two is "not seen".
+//! the proof of a run: probes for links, the kernel for processes and for what they use of the processors, NTP and the database
+//! itself for clocks, timed operations for disks. It has no baseline and looks at no spared place. Each link, each quantity,
+//! and whoever tells of a clock has to show it alone; what cannot be told in a second or two is "not seen".
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
-use brownout_analysis::clock_glimpse;
+use brownout_analysis::{Worked, clock_glimpse, limit_glimpse};
 use brownout_base::clock::monotonic_ns;
-use brownout_cluster::NodeState;
+use brownout_cluster::{CpuLimit, NodeState};
 use brownout_disk::{Operation, Operations, Probe};
+use brownout_machine::Processors;
 use brownout_network::{Host, Impairment, Link};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
@@ -21,7 +22,7 @@ use brownout_units::{Delay, Share, format_ns};
 use super::{Failure, in_force::clock_words, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
 use crate::{LabError, faults::expected, witness::ask_databases};
 
-/// How long links are probed, disks are used, and nodes are asked.
+/// How long links are probed, disks are used, and nodes are asked and watched.
 const LOOK: Duration = Duration::from_millis(1_200);
 /// Between two probes of a link, if there are not too many links.
 const PROBE_EVERY: Duration = Duration::from_millis(10);
@@ -33,6 +34,8 @@ const LEAST_CASES: f64 = 5.0;
 const LEAST_DELAYS: usize = 40;
 /// How often an NTP server is asked: as often as a proof needs it.
 const EXCHANGES: usize = 3;
+/// The kernel counts what a running thread uses at the ticks of its clock; these are so far apart at most.
+const TICK_NS: f64 = 10e6;
 
 /// What is asked in one place.
 struct Checked {
@@ -68,13 +71,14 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
     };
     let links: BTreeSet<&(String, String)> = held.iter().flat_map(|held| &held.links).collect();
     let read = LinkStates::of(lab.testbed.controls, &lab.layout)?;
-    let (probed, clocks, disks) = thread::scope(|scope| {
+    let (probed, clocks, limited, disks) = thread::scope(|scope| {
         let probed = scope.spawn(|| probe(lab, &links));
         let clocks = scope.spawn(|| ask_clocks(lab, &held));
+        let limited = scope.spawn(|| watch_limited(lab, &held));
         let disks = use_disks(lab, &held);
-        (joined(probed), joined(clocks), disks)
+        (joined(probed), joined(clocks), joined(limited), disks)
     });
-    let (probed, looked) = (probed?, Looked { clocks: clocks?, disks: disks? });
+    let (probed, looked) = (probed?, Looked { clocks: clocks?, limited: limited?, disks: disks? });
     let mut checks = held
         .iter()
         .map(|held| {
@@ -114,6 +118,7 @@ fn joined<T>(looking: ScopedJoinHandle<'_, T>) -> T {
 /// What a look has seen of hosts.
 struct Looked {
     clocks: Clocks,
+    limited: Limited,
     disks: Disks,
 }
 
@@ -298,6 +303,39 @@ fn ask_ntp(host: &Host) -> Vec<(f64, f64)> {
     told.map(|clock| (clock.offset_ns as f64, clock.error_ns as f64)).collect()
 }
 
+type Limited = BTreeMap<String, Worked>;
+
+/// What the nodes do whose processor time is limited; nothing of one that did not run all the while.
+fn watch_limited(lab: &Lab, held: &[Checked]) -> Result<Limited, LabError> {
+    let limited = held.iter().filter(|held| held.asks(Quantity::ProcessorShare));
+    let nodes: BTreeSet<&str> = limited.map(|held| held.subject.as_str()).collect();
+    let mut all = Limited::new();
+    if nodes.is_empty() {
+        return Ok(all);
+    }
+    let read = |node: &str| -> Result<(u64, Option<u64>, u64), LabError> {
+        Ok((monotonic_ns(), lab.control.cpu_ns(node)?, lab.control.held_ns(node)?))
+    };
+    let begun = nodes.into_iter().map(|node| Ok((node, read(node)?))).collect::<Result<Vec<_>, LabError>>()?;
+    thread::sleep(LOOK);
+    let processors = Processors::of_this_process();
+    for (node, (from_ns, used_from, held_from)) in begun {
+        let (to_ns, used_to, held_to) = read(node)?;
+        // That of another process began at 0.
+        let Some(used_ns) = used_from.zip(used_to).and_then(|(from, to)| to.checked_sub(from)) else { continue };
+        let took_ns = to_ns.saturating_sub(from_ns).max(1) as f64;
+        let share = |ns: f64| ns / (took_ns * processors.capacity());
+        let worked = Worked {
+            used: share(used_ns as f64),
+            error: share(TICK_NS * f64::from(processors.count())),
+            held: held_to.saturating_sub(held_from) as f64 / took_ns,
+            periods: (took_ns / CpuLimit::PERIOD.as_nanos() as f64) as u64,
+        };
+        all.insert(node.to_owned(), worked);
+    }
+    Ok(all)
+}
+
 /// What a disk has shown: operation by operation, the times of those that succeeded, how many failed, and how many of how
 /// many waited.
 #[derive(Default)]
@@ -353,7 +391,7 @@ fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, looked: &Looked) -> R
         // A process that does not run answers nobody.
         Answers => return Ok(Vec::new()),
         ProcessorShare => match lab.control.cpu_share(node)? {
-            Some(share) => limit_of_cpu(asked, share),
+            Some(share) => of_limit(asked, share, looked.limited.get(node)),
             None => (Some(false), "its CPU is not limited".to_owned()),
         },
         ClockOffset if held.asks(ClockDrift) => return Ok(Vec::new()),
@@ -391,14 +429,25 @@ fn of_clock(asked: &Expectation, by_ntp: &[(f64, f64)], by_database: &[(f64, f64
     ]
 }
 
-/// Whether a node has this limit. Of several the least counts: a stricter one hides it.
-fn limit_of_cpu(asked: &Expectation, share: Share) -> Observed {
+/// Whether a node that has this limit, as its governor says, works as it allows. Of several the least counts: a stricter one
+/// hides it.
+fn of_limit(asked: &Expectation, share: Share, worked: Option<&Worked>) -> Observed {
     let more = share.fraction() - asked.asked;
     let words = format!("its CPU limit is {share}");
     if more < -asked.tolerance {
         return (None, format!("{words}: a stricter one than this hides it"));
     }
-    (Some(more <= asked.tolerance), words)
+    if more > asked.tolerance {
+        return (Some(false), words);
+    }
+    let Some(worked) = worked else { return (None, format!("{words}: the node did not run all the while")) };
+    let percent = |part: f64| format!("{:.1}%", part * 100.0);
+    let (used, held) = (percent(worked.used), percent(worked.held));
+    let words = format!("{words}; it used {used} of the processors, and was held for {held} of the time");
+    match limit_glimpse(asked, worked) {
+        None => (None, format!("{words}: not judged, the node used less than its limit")),
+        shows => (shows, words),
+    }
 }
 
 /// A disk that takes more than so many times what is asked, and than this besides, shows something else than the fault.
@@ -599,11 +648,34 @@ mod tests {
         assert!(!look(&right, &ahead).0 && !look(&[], &ahead).0, "nor is one that only the database shows");
     }
 
+    /// What a look says of a limit of half of the processors, which the governor shows as this one.
+    fn limited(share: &str, used: f64, held: f64) -> Observed {
+        let worked = Worked { used, error: 0.01, held, periods: 12 };
+        of_limit(&of_n2(Quantity::ProcessorShare, 0.5, 0.05), share.parse().unwrap(), Some(&worked))
+    }
+
     #[test]
     fn a_stricter_limit_of_processors_is_no_proof_of_this_one() {
-        let asked = of_n2(Quantity::ProcessorShare, 0.5, 0.05);
-        let shows = |share: &str| limit_of_cpu(&asked, share.parse().unwrap()).0;
+        let shows = |share: &str| limited(share, 0.5, 0.4).0;
         assert_eq!([shows("50%"), shows("5%"), shows("80%")], [Some(true), None, Some(false)]);
+    }
+
+    #[test]
+    fn a_limit_that_was_never_reached_is_not_judged() {
+        let (shows, words) = limited("50%", 0.1, 0.0);
+        assert!(shows.is_none() && words.contains("used less than its limit"), "{words}");
+        assert_eq!(limited("50%", 0.1, 0.02).0, Some(true), "it was held for a moment");
+        assert_eq!(limited("50%", 0.48, 0.0).0, Some(true), "it took all of it");
+        let gone = of_limit(&of_n2(Quantity::ProcessorShare, 0.5, 0.05), "50%".parse().unwrap(), None);
+        assert!(gone.0.is_none() && gone.1.contains("did not run"), "{}", gone.1);
+    }
+
+    #[test]
+    fn a_limit_that_is_exceeded_is_not_seen() {
+        let (shows, words) = limited("50%", 0.7, 0.0);
+        assert!(shows == Some(false) && words.contains("it used 70.0% of the processors"), "{words}");
+        assert_eq!(limited("50%", 0.7, 0.3).0, Some(false), "whatever its governor says that it does");
+        assert_eq!(limited("50%", 0.1, 0.9).0, Some(false), "what holds it so long allows less");
     }
 
     #[test]
