@@ -15,7 +15,8 @@
 //! apart hosts and their clocks are, [`database`](DatabaseFindings) what the database says that it did, `leaders`
 //! ([`Leadership`]) who led it, `timed` ([`Mean`]) how long its fsyncs took, `watches` ([`WatchLag`]) how far its watches
 //! lagged, [`detectors`] whether anyone would have noticed, [`search`] where a search goes on and what it has
-//! found, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other.
+//! found, [`verdict`](Verdict) what follows; [`compare`] puts runs beside each other, and
+//! [`glimpse`](Glimpse) says without a run what a short look shows of a fault.
 
 mod balance;
 mod cell_effect;
@@ -38,6 +39,7 @@ mod factors;
 mod family;
 mod findings;
 mod gave_up;
+mod glimpse;
 mod goodput;
 mod ground;
 mod harm;
@@ -105,6 +107,7 @@ pub use explained::{
 pub use factors::{FactorFindings, FactorOutcome, factors};
 pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
+pub use glimpse::{Glimpse, Worked, clock_glimpse, limit_glimpse};
 pub use goodput::Effect;
 pub use ground::Ground;
 pub use harm::HarmFindings;

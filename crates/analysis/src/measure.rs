@@ -80,4 +80,12 @@ impl Measure {
     pub(crate) fn exact(value: Option<f64>, samples: u64) -> Self {
         Measure { value, samples, ..Measure::default() }
     }
+
+    /// The median of values each of which is known within a bound, with the median of the bounds.
+    pub(crate) fn bounded(readings: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (mut values, mut bounds): (Vec<f64>, Vec<f64>) = readings.unzip();
+        let samples = values.len() as u64;
+        let error = stats::quantile(&mut bounds, 0.5).unwrap_or(0.0);
+        Measure { error, ..Measure::exact(stats::quantile(&mut values, 0.5), samples) }
+    }
 }

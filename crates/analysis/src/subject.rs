@@ -329,11 +329,7 @@ impl<'a> SubjectSeries<'a> {
             Quantity::ProcessorShare => Measure::exact(stats::mean(&values()), count),
             Quantity::Rate => Measure::exact(stats::quantile(&mut values(), 0.9), count),
             Quantity::ClockDrift => slope(spans),
-            _ => {
-                let mut errors: Vec<f64> = all().map(|row| row.error).collect();
-                let error = stats::quantile(&mut errors, 0.5).unwrap_or(0.0);
-                Measure { error, ..Measure::exact(stats::quantile(&mut values(), 0.5), count) }
-            }
+            _ => Measure::bounded(all().map(|row| (row.value, row.error))),
         }
     }
 }

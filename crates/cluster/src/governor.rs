@@ -42,15 +42,26 @@ pub struct CpuLimit {
 }
 
 impl CpuLimit {
+    /// In each of these the node may use its share.
+    pub const PERIOD: Duration = Duration::from_nanos(PERIOD_NS);
+
     /// Limits the node to `share` of the CPU time of all processors that we may use.
     pub(crate) fn start(supervisor: &Arc<Supervisor>, share: Share) -> Result<CpuLimit, ClusterError> {
+        CpuLimit::start_on(supervisor, share, &Processors::of_this_process())
+    }
+
+    /// Limits it to `share` of the CPU time of these.
+    pub(crate) fn start_on(
+        supervisor: &Arc<Supervisor>,
+        share: Share,
+        processors: &Processors,
+    ) -> Result<CpuLimit, ClusterError> {
         if share.fraction() < LEAST {
             return Err(ClusterError::CpuShare {
                 share: share.to_string(),
                 least: Share::new(LEAST).unwrap_or_default().to_string(),
             });
         }
-        let processors = Processors::of_this_process();
         let (capacity, count) = (processors.capacity(), u64::from(processors.count()));
         let asked_ns = monotonic_ns();
         let mut life = supervisor.open()?;

@@ -1,8 +1,8 @@
 //! The formats of the run file, and how each becomes the next.
 //!
 //! To change the format: change `schema.sql`, and add a step to [`STEPS`] that makes the same of a file of the format
-//! before. [`FORMAT`] follows. Then keep a small run of the new format in `tests/formats/`. A file is never changed: the
-//! steps run on a copy.
+//! before. [`FORMAT`] follows. Then keep a small run of the new format in `tests/formats/`; `tests/formats.rs` writes it. A file
+//! is never changed: the steps run on a copy.
 
 use rusqlite::{Connection, backup::Backup};
 

@@ -1,12 +1,23 @@
 //! Every format that ever was can be read, and its file stays as it is.
 //!
 //! `formats/N.db` was written by the recorder of format N: a made-up run of two nodes, of which n2 answers 100 ms late for
-//! 8 seconds (`9.db` and its design hold what 8's do, brought up by the step between them). Each has what its format was the first to have room for. `formats/N-design.db`, likewise, is a run of a design: a
-//! search with two cells, with parts of its load and a placement.
+//! 8 seconds. Each has what its format was the first to have room for (9 for nothing: its two hold what 8's do).
+//! `formats/N-design.db`, likewise, is a run of a design: a search with two cells, with parts of its load and a placement.
+//!
+//! Those of today's format are made here: the recorder writes what those of the format before hold, into a directory of its
+//! own, and says where, unless what is kept is just that.
+//!
+//! ```sh
+//! cargo test -p brownout-record --test formats fixtures_of -- --ignored
+//! ```
+//!
+//! Of a new format: add its number to [`FORMATS`], have [`copy`] make up what there was no room for before, and copy the files
+//! that this writes to `tests/formats`. As soon as there is a later format, they are as they are for ever.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fmt::Display,
     fs,
     path::{Path, PathBuf},
@@ -18,8 +29,101 @@ const SECOND: u64 = 1_000_000_000;
 /// Those of earlier formats, and the one of today's: whoever changes it without a number of its own breaks what was written until now.
 const FORMATS: [i32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats");
+
 fn fixture(name: impl Display) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/formats/{name}.db"))
+    Path::new(KEPT).join(format!("{name}.db"))
+}
+
+#[test]
+#[ignore = "makes the fixtures of a new format; that those of today's are as it writes them: make test-long"]
+fn fixtures_of_todays_format_are_as_its_recorder_writes_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let [.., before, today] = FORMATS;
+    let mut different = Vec::new();
+    for kind in ["", "-design"] {
+        let (kept, written) = (fixture(format!("{today}{kind}")), directory.path().join(format!("{today}{kind}.db")));
+        record(&Run::open(&fixture(format!("{before}{kind}"))).unwrap(), &written);
+        let tables = if kept.exists() { differing(&kept, &written) } else { vec!["all".to_owned()] };
+        if !tables.is_empty() {
+            different.push(format!("{today}{kind}.db: {}", tables.join(", ")));
+        }
+    }
+    if !different.is_empty() {
+        let (tables, written) = (different.join("; "), directory.keep().display().to_string());
+        panic!("tables not as today's recorder writes them: {tables}\nto keep these: cp {written}/*.db {KEPT}");
+    }
+}
+
+/// Writes what a run holds.
+fn record(run: &Run, path: &Path) {
+    let session = run.sessions().unwrap().remove(0);
+    let mut recorder = Recorder::create(path, session.zero_monotonic_ns, session.started_unix_ms).unwrap();
+    recorder.batch(|recorder| copy(run, recorder)).unwrap();
+    recorder.finish().unwrap();
+    // A fixture says nothing of the machine that has written it.
+    let written = rusqlite::Connection::open(path).unwrap();
+    written.execute("UPDATE session SET boot_id = ?", [&session.boot_id]).unwrap();
+}
+
+fn copy(run: &Run, recorder: &Recorder) -> Result<(), RecordError> {
+    for (name, text) in run.documents()? {
+        match name.as_str() {
+            "set" => recorder.set(&run.set()?)?,
+            "environment" => run.environment()?.iter().try_for_each(|known| recorder.json(&name, known))?,
+            "design" => run.design()?.iter().try_for_each(|known| recorder.json(&name, known))?,
+            _ => recorder.document(&name, &text)?,
+        }
+    }
+    run.cells()?.iter().try_for_each(|row| recorder.cell(row))?;
+    run.events()?.iter().try_for_each(|row| recorder.event(row))?;
+    for row in run.trials()? {
+        recorder.trial(&row)?;
+        let trial = row.trial;
+        run.phases(trial)?.iter().try_for_each(|row| recorder.phase(row))?;
+        run.faults(trial)?.iter().try_for_each(|row| recorder.fault(trial, row))?;
+        run.load(trial)?.iter().try_for_each(|row| recorder.load(trial, row))?;
+        run.latencies(trial, 0..u64::MAX)?.iter().try_for_each(|row| recorder.latency(trial, row))?;
+        run.watches(trial, 0..u64::MAX)?.iter().try_for_each(|row| recorder.watch(trial, row))?;
+        run.links(trial, 0..u64::MAX)?.iter().try_for_each(|row| recorder.link(trial, row))?;
+        run.probes(trial)?.iter().try_for_each(|row| recorder.probe(trial, row))?;
+        run.overlay_probes(trial)?.iter().try_for_each(|row| recorder.overlay_probe(trial, row))?;
+        run.cpu(trial)?.iter().try_for_each(|row| recorder.cpu(trial, row))?;
+        run.witnesses(trial)?.iter().try_for_each(|row| recorder.witness(trial, row))?;
+        run.host_counters(trial)?.iter().try_for_each(|row| recorder.host_counters(trial, row))?;
+        run.evidence(trial)?.iter().try_for_each(|row| recorder.evidence(trial, row))?;
+        run.clocks(trial)?.iter().try_for_each(|row| recorder.clock(trial, row))?;
+    }
+    Ok(())
+}
+
+/// The tables that are not the same in two files.
+fn differing(one: &Path, other: &Path) -> Vec<String> {
+    let (one, other) = (contents(one), contents(other));
+    let tables: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    tables.into_iter().filter(|table| one.get(*table) != other.get(*table)).cloned().collect()
+}
+
+/// What each table of a file holds, as it lies there, but for the numbers that only say in which order rows were written.
+fn contents(path: &Path) -> BTreeMap<String, Vec<Vec<String>>> {
+    let db = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let mut named = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+    let tables: Vec<String> = named.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let held = |table: &String| {
+        let mut all = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns: Vec<String> = all.column_names().map(str::to_owned).collect();
+        let told = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Vec<String>> {
+            let mut values = Vec::new();
+            for (at, column) in columns.iter().enumerate().filter(|(_, column)| *column != "id") {
+                values.push(format!("{column}: {:?}", row.get::<_, rusqlite::types::Value>(at)?));
+            }
+            Ok(values)
+        };
+        let mut rows: Vec<Vec<String>> = all.query_map([], told).unwrap().map(Result::unwrap).collect();
+        rows.sort();
+        rows
+    };
+    tables.iter().map(|table| (table.clone(), held(table))).collect()
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use std::{
     fs,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
 
 use super::{
-    assert_proven, checked,
-    common::{self, byhand::Workspace, kill, text},
+    assert_proven, assert_proven_by, checked,
+    common::{self, Over, byhand::Workspace, kill, text},
     host, status,
 };
 
@@ -100,6 +102,10 @@ pub fn clocks(space: &Workspace) {
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
     assert_proven(space, "clock", "n2");
+    // Its NTP server goes on to say so, but that is the lab's own.
+    space.good(&["pause", "n2"]);
+    assert_not_seen(space, "clock", "n2", "does not report the time");
+    space.good(&["unpause", "n2"]);
     space.good(&["clock", "n2", "-200ms"]);
     // An exchange that a busy machine delayed tells a larger error.
     let assert_ahead_by = |ns: i64| {
@@ -113,17 +119,45 @@ pub fn clocks(space: &Workspace) {
     assert_ahead_by(0);
 }
 
+/// A look does not show it, and says why.
+fn assert_not_seen(space: &Workspace, kind: &str, node: &str, why: &str) {
+    let seen = checked(space, kind, node);
+    assert!(seen["verdict"] == "not seen" && seen["evidence"].as_str().unwrap().contains(why), "{seen}");
+}
+
+/// Looks while clients ask a node one thing after another.
+fn beside_clients(space: &Workspace, node: &str, look: impl FnOnce() -> Value) -> Value {
+    let is_over = AtomicBool::new(false);
+    let ask = || {
+        while !is_over.load(Ordering::Relaxed) {
+            // What is not answered in time has been asked, too.
+            let _ = space.run(&["cql", "SELECT key FROM system.local", "--host", node]);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(ask);
+        }
+        let _over = Over(&is_over);
+        look()
+    })
+}
+
 pub fn disks_and_processors(space: &Workspace) {
     let said = space.good(&["disk", "n2", "20ms"]);
     assert!(said.contains("disk SLOW 20ms (sync)"), "{said}");
     space.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
-    space.good(&["cpu", "n1", "50%"]);
-    for (kind, node) in [("disk", "n2"), ("disk", "n3"), ("cpu", "n1")] {
-        assert_proven(space, kind, node);
+    for node in ["n2", "n3"] {
+        assert_proven(space, "disk", node);
     }
+    // Nobody asks it for anything.
+    space.good(&["cpu", "n1", "80%"]);
+    assert_not_seen(space, "cpu", "n1", "used less than its limit");
+    space.good(&["cpu", "n1", "5%"]);
+    assert_proven_by(&|| beside_clients(space, "n1", || checked(space, "cpu", "n1")));
     let seen = status(space);
     assert_eq!(host(&seen, "n3")["disk"][0], "FAILING EIO (read) on hints");
-    assert_eq!(host(&seen, "n1")["cpu_share"], 0.5);
+    assert_eq!(host(&seen, "n1")["cpu_share"], 0.05);
     for words in [["disk", "n2", "fast"], ["disk", "n3", "fast"], ["cpu", "n1", "full"]] {
         assert!(space.good(&words).contains("NORMAL"));
     }

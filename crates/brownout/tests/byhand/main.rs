@@ -36,10 +36,15 @@ fn checked(space: &Workspace, kind: &str, subject: &str) -> Value {
 /// A look shows at once what is in force; unless the machine itself spoiled it, by what a thread that only sleeps has seen
 /// of it meanwhile. The first look that it did not spoil has to be proven.
 fn assert_proven(space: &Workspace, kind: &str, subject: &str) {
+    assert_proven_by(&|| checked(space, kind, subject));
+}
+
+/// The same of looks beside which something is done.
+fn assert_proven_by(look: &dyn Fn() -> Value) {
     let mut is_busy = false;
     for _ in 0..4 {
         let before = Processors::now();
-        let (seen, late) = beside_a_sleeper(|| checked(space, kind, subject));
+        let (seen, late) = beside_a_sleeper(look);
         if seen["verdict"] == "proven" {
             return;
         }

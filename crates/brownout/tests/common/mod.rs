@@ -152,8 +152,8 @@ pub fn is_spoiled(findings: &Value) -> bool {
 /// A machine on which a thread that only sleeps is later than this is not quiet.
 pub const TOO_LATE: Duration = Duration::from_millis(5);
 
-/// However the work ends, by a panic too, the sleeper does.
-struct Over<'a>(&'a AtomicBool);
+/// However the work ends, by a panic too, what goes on beside it does.
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

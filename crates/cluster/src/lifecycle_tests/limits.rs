@@ -6,9 +6,10 @@ use std::sync::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_machine::{Processors, Usage, run_urgently};
+use brownout_machine::{Processors, Usage, bind_this_thread, run_urgently};
 
 use super::*;
+use crate::CpuLimit;
 
 /// However the work ends, by a panic too, the sleeper does.
 struct Over<'a>(&'a AtomicBool);
@@ -110,6 +111,52 @@ fn a_spinning_node_gets_the_share_it_is_limited_to() {
         assert_eq!(control.cpu_share("n1").unwrap(), Some(share(percent)), "it was kept all the while");
         limit.heal();
     }
+}
+
+const BOUND: &str = "BROWNOUT_TEST_BOUND";
+
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn keep_a_limit_on_one_processor() {
+    if env::var_os(BOUND).is_none() {
+        return;
+    }
+    let processors = Processors::of_this_process();
+    assert_eq!(processors.count(), 1, "{processors}");
+    let (_cluster, control, _directory) = spin();
+    let limit = control.limit_cpu("n1", share(30)).unwrap();
+    let measured = unspoiled(0.3, || measure(&control, Duration::from_millis(480), 4));
+    assert!(measured.is(0.3), "asked 30 % of {processors}, measured {measured:?}");
+    limit.heal();
+}
+
+#[test]
+fn a_limit_is_a_share_of_the_one_processor_that_a_process_is_bound_to() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = thread::spawn(|| {
+        let first = Processors::of_this_process().cpus()[0];
+        // What this thread starts inherits it.
+        bind_this_thread(&[first]).unwrap();
+        let mut command = Command::new(env::current_exe().unwrap());
+        let name = concat!(module_path!(), "::keep_a_limit_on_one_processor");
+        command.args(["--ignored", "--exact", "--nocapture", name.split_once("::").unwrap().1]).env(BOUND, "1");
+        command.output().unwrap()
+    });
+    let output = child.join().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+}
+
+#[test]
+fn a_limit_is_a_share_of_what_a_quota_leaves_of_the_processors() {
+    let (cluster, control, _directory) = spin();
+    let processors = Processors::of_this_process();
+    let half = Processors::made_up(processors.cpus(), processors.cpus().len(), Some(0.5));
+    let limit = CpuLimit::start_on(&cluster.nodes()[0].supervisor, share(60), &half).unwrap();
+    let part = 0.6 * 0.5 / processors.capacity();
+    let measured = unspoiled(part, || measure(&control, Duration::from_millis(480), 6));
+    assert!(measured.is(part), "asked 60 % of half a processor, {part} of {processors}, measured {measured:?}");
+    limit.heal();
 }
 
 #[test]

@@ -1,25 +1,28 @@
 //! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as
-//! the proof of a run: probes for links, the kernel for processes, NTP for clocks, timed operations for disks. It has no
-//! baseline and looks at no spared place. Each link, and each quantity, has to show by itself; what cannot be told in a
-//! second or two is "not seen".
+//! the proof of a run: probes for links, the kernel for processes and for what they use of the processors, NTP and the database
+//! itself for clocks, timed operations for disks. It has no baseline and looks at no spared place. Each link, each quantity,
+//! and whoever tells of a clock has to show it alone; what cannot be told in a second or two is "not seen".
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    thread,
+    thread::{self, ScopedJoinHandle},
     time::Duration,
 };
 
-use brownout_cluster::NodeState;
+use brownout_analysis::{Worked, clock_glimpse, limit_glimpse};
+use brownout_base::clock::monotonic_ns;
+use brownout_cluster::{CpuLimit, NodeState};
 use brownout_disk::{Operation, Operations, Probe};
-use brownout_network::{Impairment, Link};
+use brownout_machine::Processors;
+use brownout_network::{Host, Impairment, Link};
 use brownout_probe::{ProbeSample, Probes};
 use brownout_record::{Expectation, Quantity, Subject};
-use brownout_units::{Delay, Share};
+use brownout_units::{Delay, Share, format_ns};
 
-use super::{Failure, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
-use crate::{LabError, faults::expected};
+use super::{Failure, in_force::clock_words, lab::Lab, link_state::LinkStates, objects::CheckStatus, status};
+use crate::{LabError, faults::expected, witness::ask_databases};
 
-/// How long links are probed and disks are used.
+/// How long links are probed, disks are used, and nodes are asked and watched.
 const LOOK: Duration = Duration::from_millis(1_200);
 /// Between two probes of a link, if there are not too many links.
 const PROBE_EVERY: Duration = Duration::from_millis(10);
@@ -29,6 +32,10 @@ const DISK_EVERY: Duration = Duration::from_millis(25);
 const LEAST_CASES: f64 = 5.0;
 /// Fewer delays than this tell no spread.
 const LEAST_DELAYS: usize = 40;
+/// How often an NTP server is asked: as often as a proof needs it.
+const EXCHANGES: usize = 3;
+/// The kernel counts what a running thread uses at the ticks of its clock; these are so far apart at most.
+const TICK_NS: f64 = 10e6;
 
 /// What is asked in one place.
 struct Checked {
@@ -37,6 +44,12 @@ struct Checked {
     links: Vec<(String, String)>,
     impairment: Option<Impairment>,
     expected: Vec<Expectation>,
+}
+
+impl Checked {
+    fn asks(&self, quantity: Quantity) -> bool {
+        self.expected.iter().any(|one| one.quantity == quantity)
+    }
 }
 
 /// Whether a quantity shows what was asked, with what was seen; none: a short look cannot tell.
@@ -58,12 +71,14 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
     };
     let links: BTreeSet<&(String, String)> = held.iter().flat_map(|held| &held.links).collect();
     let read = LinkStates::of(lab.testbed.controls, &lab.layout)?;
-    let (probed, disks) = thread::scope(|scope| {
+    let (probed, clocks, limited, disks) = thread::scope(|scope| {
         let probed = scope.spawn(|| probe(lab, &links));
+        let clocks = scope.spawn(|| ask_clocks(lab, &held));
+        let limited = scope.spawn(|| watch_limited(lab, &held));
         let disks = use_disks(lab, &held);
-        (probed.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), disks)
+        (joined(probed), joined(clocks), joined(limited), disks)
     });
-    let (probed, disks) = (probed?, disks?);
+    let (probed, looked) = (probed?, Looked { clocks: clocks?, limited: limited?, disks: disks? });
     let mut checks = held
         .iter()
         .map(|held| {
@@ -72,7 +87,7 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
                 None => Vec::new(),
             };
             for asked in held.expected.iter().filter(|_| held.impairment.is_none()) {
-                seen.extend(of_host(lab, held, asked, &disks)?);
+                seen.extend(of_host(lab, held, asked, &looked)?);
             }
             let proven = is_proven(&seen);
             let mut evidence: Vec<String> = seen.into_iter().map(|(_, words)| words).collect();
@@ -93,6 +108,18 @@ pub(super) fn check(lab: &Lab) -> Result<Vec<CheckStatus>, Failure> {
         evidence: format!("a short check does not look at the faults of chaos ({doing})"),
     }));
     Ok(checks)
+}
+
+/// What a thread of a look has seen.
+fn joined<T>(looking: ScopedJoinHandle<'_, T>) -> T {
+    looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What a look has seen of hosts.
+struct Looked {
+    clocks: Clocks,
+    limited: Limited,
+    disks: Disks,
 }
 
 /// All that was asked for has to show.
@@ -131,7 +158,7 @@ fn probe(lab: &Lab, pairs: &BTreeSet<&(String, String)>) -> Result<Probed, LabEr
 /// What became of all that was sent until this time has passed. What arrives is known sooner than what is lost: whoever
 /// counts before all has settled sees no loss.
 pub(super) fn all_settled(probes: &Probes, length: Duration) -> Vec<ProbeSample> {
-    let until = brownout_base::clock::monotonic_ns() + length.as_nanos() as u64;
+    let until = monotonic_ns() + length.as_nanos() as u64;
     thread::sleep(length);
     thread::sleep(probes.settles_within());
     let mut samples = probes.drain();
@@ -251,6 +278,64 @@ fn share_seen(
     (Some(count > 0.0 && (count / cases - asked).abs() <= tolerance + error), words)
 }
 
+/// How far each node's database says that its clock is off, each time with the bound within which that is known, ns.
+type Clocks = BTreeMap<String, Vec<(f64, f64)>>;
+
+/// Asks the databases, if there is a clock to be seen.
+fn ask_clocks(lab: &Lab, held: &[Checked]) -> Result<Clocks, LabError> {
+    let mut told = Clocks::new();
+    if !held.iter().any(|held| held.asks(Quantity::ClockOffset)) {
+        return Ok(told);
+    }
+    let asking = ask_databases(&lab.control)?;
+    thread::sleep(LOOK);
+    for beat in asking.drain() {
+        if let Some(offset_ns) = beat.offset_ns {
+            told.entry(beat.node).or_default().push((offset_ns as f64, beat.error_ns as f64));
+        }
+    }
+    Ok(told)
+}
+
+/// The same by a host's NTP server.
+fn ask_ntp(host: &Host) -> Vec<(f64, f64)> {
+    let told = (0..EXCHANGES).map_while(|_| status::clock(host, 0));
+    told.map(|clock| (clock.offset_ns as f64, clock.error_ns as f64)).collect()
+}
+
+type Limited = BTreeMap<String, Worked>;
+
+/// What the nodes do whose processor time is limited; nothing of one that did not run all the while.
+fn watch_limited(lab: &Lab, held: &[Checked]) -> Result<Limited, LabError> {
+    let limited = held.iter().filter(|held| held.asks(Quantity::ProcessorShare));
+    let nodes: BTreeSet<&str> = limited.map(|held| held.subject.as_str()).collect();
+    let mut all = Limited::new();
+    if nodes.is_empty() {
+        return Ok(all);
+    }
+    let read = |node: &str| -> Result<(u64, Option<u64>, u64), LabError> {
+        Ok((monotonic_ns(), lab.control.cpu_ns(node)?, lab.control.held_ns(node)?))
+    };
+    let begun = nodes.into_iter().map(|node| Ok((node, read(node)?))).collect::<Result<Vec<_>, LabError>>()?;
+    thread::sleep(LOOK);
+    let processors = Processors::of_this_process();
+    for (node, (from_ns, used_from, held_from)) in begun {
+        let (to_ns, used_to, held_to) = read(node)?;
+        // That of another process began at 0.
+        let Some(used_ns) = used_from.zip(used_to).and_then(|(from, to)| to.checked_sub(from)) else { continue };
+        let took_ns = to_ns.saturating_sub(from_ns).max(1) as f64;
+        let share = |ns: f64| ns / (took_ns * processors.capacity());
+        let worked = Worked {
+            used: share(used_ns as f64),
+            error: share(TICK_NS * f64::from(processors.count())),
+            held: held_to.saturating_sub(held_from) as f64 / took_ns,
+            periods: (took_ns / CpuLimit::PERIOD.as_nanos() as f64) as u64,
+        };
+        all.insert(node.to_owned(), worked);
+    }
+    Ok(all)
+}
+
 /// What a disk has shown: operation by operation, the times of those that succeeded, how many failed, and how many of how
 /// many waited.
 #[derive(Default)]
@@ -295,50 +380,74 @@ fn use_disks(lab: &Lab, held: &[Checked]) -> Result<Disks, LabError> {
 }
 
 /// What shows of a fault of processes, processors, clocks and disks.
-fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, disks: &Disks) -> Result<Option<Observed>, Failure> {
+fn of_host(lab: &Lab, held: &Checked, asked: &Expectation, looked: &Looked) -> Result<Vec<Observed>, Failure> {
     use Quantity::*;
     let node = held.subject.as_str();
-    Ok(Some(match asked.quantity {
+    let seen = match asked.quantity {
         Running => {
             let state = lab.control.state(node)?;
             (Some(state == left_by(held.kind)), format!("the kernel shows it {state}"))
         }
         // A process that does not run answers nobody.
-        Answers => return Ok(None),
+        Answers => return Ok(Vec::new()),
         ProcessorShare => match lab.control.cpu_share(node)? {
-            Some(share) => limit_of_cpu(asked, share),
+            Some(share) => of_limit(asked, share, looked.limited.get(node)),
             None => (Some(false), "its CPU is not limited".to_owned()),
         },
-        ClockOffset if held.expected.iter().any(|one| one.quantity == ClockDrift) => return Ok(None),
+        ClockOffset if held.asks(ClockDrift) => return Ok(Vec::new()),
         ClockOffset => {
-            let host = lab.testbed.network.host(node);
-            match host.and_then(|host| status::clock(host, 0)) {
-                Some(clock) => {
-                    let off = (clock.offset_ns as f64 - asked.asked).abs();
-                    let words = format!("NTP measures {}", super::in_force::clock_words(clock.offset_ns, 0));
-                    (Some(off <= asked.tolerance + clock.error_ns as f64), words)
-                }
-                None => (None, "its NTP server does not answer".to_owned()),
-            }
+            let by_ntp = lab.testbed.network.host(node).map(ask_ntp).unwrap_or_default();
+            let by_database = looked.clocks.get(node).map_or(&[][..], Vec::as_slice);
+            return Ok(of_clock(asked, &by_ntp, by_database).into());
         }
         quantity => {
             let Some((host, directory)) = directory_of(&asked.subject) else {
-                return Ok(Some((None, format!("a short check cannot measure: {}", quantity.name()))));
+                return Ok(vec![(None, format!("a short check cannot measure: {}", quantity.name()))]);
             };
-            let used = disks.get(&(host.to_owned(), directory.to_owned()));
+            let used = looked.disks.get(&(host.to_owned(), directory.to_owned()));
             of_disk(directory, asked, used)
         }
-    }))
+    };
+    Ok(vec![seen])
 }
 
-/// Whether a node has this limit. Of several the least counts: a stricter one hides it.
-fn limit_of_cpu(asked: &Expectation, share: Share) -> Observed {
+/// Whether a clock is wrong as was asked, by NTP and by the database. The NTP server is the lab's own, and reads what the lab
+/// itself has written: it does not show what the node's processes see.
+fn of_clock(asked: &Expectation, by_ntp: &[(f64, f64)], by_database: &[(f64, f64)]) -> [Observed; 2] {
+    let look = |told: &[(f64, f64)], who: &str, silent: &str| -> Observed {
+        let seen = clock_glimpse(asked, told);
+        let Some(offset_ns) = seen.value else { return (None, silent.to_owned()) };
+        let words = format!("{who} {} ± {}", clock_words(offset_ns as i64, 0), format_ns(seen.error));
+        if seen.shows.is_none() {
+            return (None, format!("{words}: a short check cannot tell"));
+        }
+        (seen.shows, words)
+    };
+    [
+        look(by_ntp, "NTP measures", "its NTP server does not answer"),
+        look(by_database, "its database reports", "its database does not report the time"),
+    ]
+}
+
+/// Whether a node that has this limit, as its governor says, works as it allows. Of several the least counts: a stricter one
+/// hides it.
+fn of_limit(asked: &Expectation, share: Share, worked: Option<&Worked>) -> Observed {
     let more = share.fraction() - asked.asked;
     let words = format!("its CPU limit is {share}");
     if more < -asked.tolerance {
         return (None, format!("{words}: a stricter one than this hides it"));
     }
-    (Some(more <= asked.tolerance), words)
+    if more > asked.tolerance {
+        return (Some(false), words);
+    }
+    let Some(worked) = worked else { return (None, format!("{words}: the node did not run all the while")) };
+    let percent = |part: f64| format!("{:.1}%", part * 100.0);
+    let (used, held) = (percent(worked.used), percent(worked.held));
+    let words = format!("{words}; it used {used} of the processors, and was held for {held} of the time");
+    match limit_glimpse(asked, worked) {
+        None => (None, format!("{words}: not judged, the node used less than its limit")),
+        shows => (shows, words),
+    }
 }
 
 /// A disk that takes more than so many times what is asked, and than this besides, shows something else than the fault.
@@ -517,18 +626,56 @@ mod tests {
         assert_eq!(of_disk("data", &asked, None).0, None);
     }
 
+    fn of_n2(quantity: Quantity, asked: f64, tolerance: f64) -> Expectation {
+        Expectation { subject: Subject::host("n2"), quantity, hit: true, asked, tolerance, burst: None }
+    }
+
+    #[test]
+    fn a_clock_that_only_the_labs_own_server_shows_is_not_seen() {
+        let asked = of_n2(Quantity::ClockOffset, 5e9, 5e6);
+        let (ahead, right) = ([(5e9 + 1e5, 6e5); 3], [(1e5, 6e5); 3]);
+        let look = |by_ntp: &[(f64, f64)], by_database: &[(f64, f64)]| {
+            let seen = of_clock(&asked, by_ntp, by_database);
+            let words = format!("{}; {}", seen[0].1, seen[1].1);
+            (is_proven(&seen), words)
+        };
+        let (proven, words) = look(&ahead, &ahead);
+        assert!(proven && words.contains("NTP measures +5.00s ± 600us; its database reports +5.00s"), "{words}");
+        let (proven, words) = look(&ahead, &[]);
+        assert!(!proven && words.contains("its database does not report the time"), "{words}");
+        assert!(!look(&ahead, &right).0, "what shifts it has not come to the database");
+        assert!(!look(&ahead, &ahead[..2]).0, "two answers are too few");
+        assert!(!look(&right, &ahead).0 && !look(&[], &ahead).0, "nor is one that only the database shows");
+    }
+
+    /// What a look says of a limit of half of the processors, which the governor shows as this one.
+    fn limited(share: &str, used: f64, held: f64) -> Observed {
+        let worked = Worked { used, error: 0.01, held, periods: 12 };
+        of_limit(&of_n2(Quantity::ProcessorShare, 0.5, 0.05), share.parse().unwrap(), Some(&worked))
+    }
+
     #[test]
     fn a_stricter_limit_of_processors_is_no_proof_of_this_one() {
-        let asked = Expectation {
-            subject: Subject::host("n2"),
-            quantity: Quantity::ProcessorShare,
-            hit: true,
-            asked: 0.5,
-            tolerance: 0.05,
-            burst: None,
-        };
-        let shows = |share: &str| limit_of_cpu(&asked, share.parse().unwrap()).0;
+        let shows = |share: &str| limited(share, 0.5, 0.4).0;
         assert_eq!([shows("50%"), shows("5%"), shows("80%")], [Some(true), None, Some(false)]);
+    }
+
+    #[test]
+    fn a_limit_that_was_never_reached_is_not_judged() {
+        let (shows, words) = limited("50%", 0.1, 0.0);
+        assert!(shows.is_none() && words.contains("used less than its limit"), "{words}");
+        assert_eq!(limited("50%", 0.1, 0.02).0, Some(true), "it was held for a moment");
+        assert_eq!(limited("50%", 0.48, 0.0).0, Some(true), "it took all of it");
+        let gone = of_limit(&of_n2(Quantity::ProcessorShare, 0.5, 0.05), "50%".parse().unwrap(), None);
+        assert!(gone.0.is_none() && gone.1.contains("did not run"), "{}", gone.1);
+    }
+
+    #[test]
+    fn a_limit_that_is_exceeded_is_not_seen() {
+        let (shows, words) = limited("50%", 0.7, 0.0);
+        assert!(shows == Some(false) && words.contains("it used 70.0% of the processors"), "{words}");
+        assert_eq!(limited("50%", 0.7, 0.3).0, Some(false), "whatever its governor says that it does");
+        assert_eq!(limited("50%", 0.1, 0.9).0, Some(false), "what holds it so long allows less");
     }
 
     #[test]

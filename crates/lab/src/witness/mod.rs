@@ -13,7 +13,7 @@ mod trains;
 
 use std::sync::mpsc::{self, Receiver};
 
-use brownout_cluster::{Beat, Heartbeats, Question};
+use brownout_cluster::{Beat, ClusterControl, Heartbeats, Question};
 use brownout_network::Network;
 use brownout_record::{ClockRow, Quantity, Subject, WitnessRow};
 
@@ -22,6 +22,11 @@ pub(crate) use sampling::{LEAST_STALL, Sampling};
 
 use self::poller::{PATIENCE, Poller};
 use crate::{LabError, controls::Controls, faults::Needs};
+
+/// Asks every node for its clock, as it is asked in a trial with a wrong one.
+pub(crate) fn ask_databases(nodes: &ClusterControl) -> Result<Heartbeats, LabError> {
+    Ok(Heartbeats::start(nodes, Question::Clock, Sampling::of(None).beat, PATIENCE)?)
+}
 
 /// All witnesses of a trial, until this is dropped.
 pub struct Witnesses {
