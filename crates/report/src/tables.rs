@@ -339,7 +339,7 @@ pub fn proof(fault: &FaultFindings) -> String {
     if ramp {
         headings.push("severity");
     }
-    headings.extend(["asked", "measured", "tolerance", "after healing", "told by", "verdict"]);
+    headings.extend(["asked", "measured", "tolerance", "after healing", "shown by", "verdict"]);
     let worst = table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect());
     worst + &details(&format!("All {} subjects and sources", fault.rows.len()), &all_sources(fault))
 }
