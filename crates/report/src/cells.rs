@@ -56,7 +56,10 @@ pub const FIGURE_HEADINGS: [&str; 5] = ["figure", "blocks", "change", "interval"
 
 /// What [`figures`] are of.
 pub fn figures_caption() -> String {
-    format!("What the faults did, against trials without a fault, block by block; {INTERVALS}")
+    format!(
+        "What the faults did, against trials without a fault, block by block; p50 and p99: of those {}; {INTERVALS}",
+        text::SHOWN
+    )
 }
 
 /// What the faults of a cell did to each figure.
@@ -126,6 +129,15 @@ pub struct Factors {
 }
 
 impl Factors {
+    /// The figure; of a percentile, of which operations it is.
+    pub fn caption(&self) -> String {
+        if self.figure.starts_with('p') {
+            format!("{}, of those {}", self.figure, text::SHOWN)
+        } else {
+            self.figure.clone()
+        }
+    }
+
     /// Each factor, and of pairs those that do something together.
     pub fn telling(&self) -> Vec<(Paint, Vec<String>)> {
         let pairs = self.together.iter().filter(|(paint, _)| *paint == Paint::Bold);

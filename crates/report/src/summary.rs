@@ -110,7 +110,7 @@ impl Page {
         }
     }
 
-    /// What each factor does to each figure, and what two do together where that is told.
+    /// What each factor does to each figure, and what two do together where that is significant.
     fn factors(&mut self, findings: &Findings) {
         let all = cells::factors(findings);
         if all.is_empty() {
@@ -118,7 +118,7 @@ impl Page {
         }
         self.section(&cells::factors_caption());
         for factors in all {
-            self.line(Paint::Plain, &format!("{}:", factors.figure));
+            self.line(Paint::Plain, &format!("{}:", factors.caption()));
             self.painted(&cells::FACTOR_HEADINGS, factors.telling());
             if factors.left_out() > 0 {
                 let text = format!(

@@ -38,12 +38,13 @@ pub fn figures(scope: &Scope<'_>) -> Option<String> {
 pub fn factors(findings: &Findings) -> Option<String> {
     let all = cells::factors(findings);
     let of = |factors: cells::Factors| {
-        let alone = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.alone);
+        let caption = factors.caption();
+        let alone = painted("wide", &caption, &cells::FACTOR_HEADINGS, factors.alone);
         if factors.together.is_empty() {
             return alone;
         }
-        let title = format!("{}: {} pairs of factors together", factors.figure, factors.together.len());
-        let together = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.together);
+        let title = format!("{caption}: {} pairs of factors together", factors.together.len());
+        let together = painted("wide", &caption, &cells::FACTOR_HEADINGS, factors.together);
         alone + &details(&title, &together)
     };
     let caption = format!("<p>{}</p>", escape(&cells::factors_caption()));
