@@ -36,7 +36,6 @@ mod family;
 mod findings;
 mod gave_up;
 mod goodput;
-mod ground;
 mod harm;
 mod index;
 mod instrument;
@@ -74,6 +73,7 @@ mod target;
 mod timed;
 mod timeline;
 mod trial;
+mod under_test;
 mod verdict;
 mod warnings;
 mod watches;
@@ -99,7 +99,6 @@ pub use factors::{FactorFindings, FactorOutcome, factors};
 pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
 pub use goodput::Effect;
-pub use ground::Ground;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -128,6 +127,7 @@ pub use target::clumping;
 pub use timed::{Mean, Timed, TimedStep, timed};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
+pub use under_test::UnderTest;
 pub use verdict::{ObjectiveMiss, Outcome, Verdict};
 pub use watches::WatchLag;
 

@@ -9,13 +9,13 @@ use brownout_units::{Delay, format_ns};
 use crate::{
     cells, detectors,
     escape::escape,
-    explained, ground,
+    explained,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
     search,
     table::Paint,
-    text,
+    text, under_test,
 };
 
 /// All cells beside each other.
@@ -24,8 +24,8 @@ pub fn cells_beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
 }
 
 /// What the cells ran on.
-pub fn ground(scopes: &[Scope<'_>]) -> String {
-    painted("wide", ground::CAPTION, &ground::HEADINGS, ground::rows(scopes))
+pub fn under_test(scopes: &[Scope<'_>]) -> String {
+    painted("wide", under_test::CAPTION, &under_test::HEADINGS, under_test::rows(scopes))
 }
 
 /// What the faults did to each figure; none if nothing is judged.

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::{Candidate, Ground, Touched, Visible, touchable, touchable_by_role, words};
+use brownout_analysis::{Candidate, Touched, UnderTest, Visible, touchable, touchable_by_role, words};
 use brownout_lab::{
     Design, Plan,
     design::Cell,
@@ -375,13 +375,13 @@ const LEAVES: &str =
 /// What is planned for a cell.
 fn of_cell(cell: &CheckedCell) -> Vec<String> {
     let (plan, faults) = (&cell.plan, &cell.faults);
-    let ground = Ground::planned(plan);
-    let mut lines = vec![format!("database    {}", ground.database)];
+    let tested = UnderTest::planned(plan);
+    let mut lines = vec![format!("database    {}", tested.database)];
     if !plan.external {
         let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
         lines.push(format!("hosts       {}", hosts.join(", ")));
     }
-    for (what, line) in ground.lines() {
+    for (what, line) in tested.lines() {
         lines.push(format!("{what:<12}{line}"));
         if what == "overlay" {
             lines.extend(cell.overlay.iter().map(|means| format!("            {means}")));
