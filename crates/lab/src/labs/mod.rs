@@ -4,10 +4,10 @@
 //! is whatever it starts: emulator, probes, load, nodes. They share the record, a batch at a time, and the choice of
 //! what comes next (`shared.rs`).
 
+mod labelled;
 mod room;
 mod shared;
 mod shares;
-mod told;
 mod turns;
 
 use std::path::Path;
@@ -16,8 +16,8 @@ use brownout_machine::{Core, Processors, available_memory};
 
 pub use self::shares::Labs;
 pub(crate) use self::{
+    labelled::Labelled,
     shared::{Ready, Shared},
-    told::Told,
 };
 use crate::{LabError, design::Design, machine, planner::Planner};
 
