@@ -29,13 +29,13 @@ pub struct CellEffect {
     pub confidence: f64,
     /// If there is a difference, it is not larger than this, with 95 % confidence.
     pub no_larger_than: Option<f64>,
-    /// The smallest change that four of five such runs would tell, of one of as many cells.
+    /// The smallest change that four of five such runs would detect, of one of as many cells.
     pub smallest_seen: Option<f64>,
     /// The two-sided p-value of this cell alone: the probability of an effect at least this large if there were none.
     pub p: Option<f64>,
     /// The same for one cell of several (Benjamini and Hochberg).
     pub p_adjusted: Option<f64>,
-    /// Where it is not told: how many more blocks would tell a change of this size (or of the margin, if that is larger) in four of
+    /// Where it is inconclusive: how many more blocks would detect a change of this size (or of the margin, if that is larger) in four of
     /// five runs.
     pub more_blocks: Option<u32>,
 }

@@ -5,7 +5,7 @@ use brownout_statistics::{ALPHA, FLOOR, change_over, change_point, estimate, man
 use crate::{
     Latencies, MARGIN, TrialEvidence, TrialFindings, Validity,
     evidence::phase,
-    words::{relative_range, share},
+    words::{SHOWN, relative_range, share},
 };
 
 /// Fewer intervals have no slope worth the name.
@@ -24,21 +24,22 @@ pub(crate) fn of_baseline(evidence: &TrialEvidence) -> Option<f64> {
     (p50.len() >= LEAST_INTERVALS).then(|| change_over(&p50))
 }
 
-/// Tells whether latencies were still changing in the baselines of the valid trials. Seconds of one trial depend on each other, so no
+/// Says whether latencies were still changing in the baselines of the valid trials. Seconds of one trial depend on each other, so no
 /// test of one keeps its error: it is judged over trials, by one slope of each.
 pub(crate) fn within_baselines(trials: &[TrialFindings]) -> Option<String> {
     let valid = trials.iter().filter(|trial| trial.validity == Validity::Valid);
     let changes: Vec<f64> = valid.filter_map(|trial| trial.baseline_change).collect();
     let found = estimate(&changes, ALPHA, FLOOR, 1)?;
-    let is_told = (found.low > 0.0 || found.high < 0.0) && found.effect.exp_m1().abs() >= MARGIN;
-    is_told.then(|| {
+    let is_large = (found.low > 0.0 || found.high < 0.0) && found.effect.exp_m1().abs() >= MARGIN;
+    is_large.then(|| {
         let (verb, why) = match found.effect < 0.0 {
             true => ("fell", "the warm-up was too short: give phases.warm-up more time"),
             false => ("rose", "something builds up while the load goes on"),
         };
         format!(
-            "p50 {verb} by {} in the course of the baselines (slopes of {} trials; the 95% interval of the change is {}): {why}. What \
-             a trial shows against its own baseline has some of that in it; trials without a fault have as much",
+            "p50 of those {SHOWN} {verb} by {} in the course of the baselines (slopes of {} trials; the 95% interval of \
+             the change is {}): {why}. What a trial shows against its own baseline has some of that in it; trials without a \
+             fault have as much",
             share(found.effect.exp_m1().abs()),
             changes.len(),
             relative_range((found.low.exp_m1(), found.high.exp_m1()))
@@ -53,7 +54,7 @@ struct Baseline {
     p50_ns: f64,
 }
 
-/// Tells of a trend of the baselines' p50 over the valid trials, in their order, and where the likeliest change is: no
+/// Reports a trend of the baselines' p50 over the valid trials, in their order, and where the likeliest change is: no
 /// fault was in force in any of them, so what they differ by nobody asked for. Of fewer than five trials the test
 /// cannot show a trend at 5 %. (Trials of several cells come in an order of chance, which makes no trend, and hides one
 /// where cells differ much.)
@@ -76,8 +77,8 @@ pub(crate) fn over_run(trials: &[TrialFindings]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the baseline's p50 {} by {:.0}% in the course of the run (a trend over {} trials, p = {:.3}; most of it between trials {} and {}, \
-         {:.0} s into the run): what its trials differ by may come from that",
+        "the baseline's p50, of those {SHOWN}, {} by {:.0}% in the course of the run (a trend over {} trials, p = {:.3}; \
+         most of it between trials {} and {}, {:.0} s into the run): what its trials differ by may come from that",
         if change > 0.0 { "rose" } else { "fell" },
         change.abs() * 100.0,
         values.len(),

@@ -200,7 +200,7 @@ fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFin
         change_max: changes.iter().copied().reduce(f64::max),
         ..CellEffect::default()
     };
-    // Many trials without a fault in one block tell whether the one with it is like them.
+    // Many trials without a fault in one block show whether the one with it is like them.
     if let ([own], false, false) = (&blocks.own[..], row.description.faults.is_empty(), blocks.is_unknown) {
         let without: Vec<f64> = blocks.without.iter().map(|arm| arm[0]).collect();
         let alpha = CHANGED / asked.max(1) as f64;
@@ -209,7 +209,7 @@ fn described(figure: &Figure, row: &CellRow, blocks: &Blocks, trials: &[TrialFin
         {
             effect.outcome = Outcome::Changed;
             effect.reason = format!(
-                "the trial differs from {} without a fault (of those {} lie within {}); one trial does not tell by how much",
+                "the trial differs from {} without a fault (of those {} lie within {}); one trial cannot show by how much",
                 without.len(),
                 confidence(1.0 - alpha),
                 relative_range((low.exp_m1(), high.exp_m1()))
@@ -232,7 +232,8 @@ fn told(effect: &mut CellEffect, figure: &Figure, answer: &Answer, is_bound: boo
     let interval =
         format!("the {} interval of the change is {}", confidence(answer.confidence), relative_range(answer.interval));
     let beyond = relative_range(answer.unseen());
-    let sees = format!("four of five such runs would tell a change beyond {beyond}, most would miss one half as large");
+    let sees =
+        format!("four of five such runs would detect a change beyond {beyond}, most would miss one half as large");
     let is_more = figure.more_is_better;
     (effect.outcome, effect.reason) = match answer.outcome {
         statistics::Outcome::More if is_bound => (
@@ -259,8 +260,8 @@ fn told(effect: &mut CellEffect, figure: &Figure, answer: &Answer, is_bound: boo
         statistics::Outcome::Inconclusive => {
             effect.more_blocks = answer.more_blocks;
             let more = more_blocks(answer);
-            let among = if answer.is_told_alone {
-                format!("; of one cell alone that would be told, of one among {cells} it is not")
+            let among = if answer.stands_alone {
+                format!("; in one cell alone that would be significant, in one among {cells} it is not")
             } else {
                 String::new()
             };
@@ -270,7 +271,7 @@ fn told(effect: &mut CellEffect, figure: &Figure, answer: &Answer, is_bound: boo
                 ""
             };
             let text = format!(
-                "{changed}over {trials} {interval}{among}; only a change beyond {beyond} would be told by four of five such runs; \
+                "{changed}over {trials} {interval}{among}; only a change beyond {beyond} would be detected by four of five such runs; \
                  {more}"
             );
             (if answer.has_changed { Outcome::Changed } else { Outcome::Inconclusive }, text)
@@ -278,9 +279,9 @@ fn told(effect: &mut CellEffect, figure: &Figure, answer: &Answer, is_bound: boo
     };
 }
 
-/// How many more blocks would tell, in words.
+/// How many more blocks would detect it, in words.
 fn more_blocks(answer: &Answer) -> String {
-    let of = format!("tell a change of {} from none", relative(answer.wanted()));
+    let of = format!("detect a change of {}", relative(answer.wanted()));
     match answer.more_blocks {
         Some(1) => format!("1 more block would {of}"),
         Some(more) => format!("{more} more blocks would {of}"),

@@ -37,12 +37,12 @@ pub struct FactorFindings {
     pub confidence: f64,
     /// If there is a difference, it is not larger than this, with 95 % confidence.
     pub no_larger_than: f64,
-    /// The smallest change that four of five such runs would tell, of one of as many contrasts.
+    /// The smallest change that four of five such runs would detect, of one of as many contrasts.
     pub smallest_seen: f64,
     /// The p-value, for one of as many contrasts (Benjamini and Hochberg): the probability of an effect at least this large
     /// if there were none.
     pub p_adjusted: f64,
-    /// Where it is not told: how many more blocks would tell a change of this size (or of the margin, if that is larger) in four of
+    /// Where it is inconclusive: how many more blocks would detect a change of this size (or of the margin, if that is larger) in four of
     /// five runs.
     pub more_blocks: Option<u32>,
 }

@@ -9,16 +9,16 @@ use brownout_statistics::{
 pub const MARGIN: f64 = 0.01;
 /// Something has changed, even if nobody can say by how much, where chance alone would show it this rarely in any of the questions.
 pub(crate) const CHANGED: f64 = 0.01;
-/// More blocks are not promised to tell.
+/// More blocks are not promised to suffice.
 const MOST_BLOCKS: usize = 200;
 
 /// What a question comes to. Changes are relative: (with − without) ÷ without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Answer {
-    /// What follows: more or less only where that is told among all questions.
+    /// What follows: more or less only where that is significant among all questions.
     pub(crate) outcome: Outcome,
-    /// Asked by itself it would be told as more or less; among so many questions it is not.
-    pub(crate) is_told_alone: bool,
+    /// Asked by itself it would be more or less; among so many questions it is not.
+    pub(crate) stands_alone: bool,
     /// Something has changed, whatever follows.
     pub(crate) has_changed: bool,
     pub(crate) blocks: u32,
@@ -26,18 +26,18 @@ pub(crate) struct Answer {
     pub(crate) interval: (f64, f64),
     pub(crate) confidence: f64,
     pub(crate) no_larger_than: f64,
-    /// The smallest change that four of five such runs would tell, of one of as many questions.
+    /// The smallest change that four of five such runs would detect, of one of as many questions.
     pub(crate) smallest_seen: f64,
     pub(crate) p: f64,
     pub(crate) p_adjusted: f64,
-    /// Where nothing is told: how many more blocks would tell a change as large as this one, or the margin if that is larger.
+    /// Where it is inconclusive: how many more blocks would detect a change as large as this one, or the margin if that is larger.
     pub(crate) more_blocks: Option<u32>,
     /// A smaller change is none.
     pub(crate) margin: f64,
 }
 
 impl Answer {
-    /// What would be told in four of five such runs lies outside of this.
+    /// What would be detected in four of five such runs lies outside of this.
     pub(crate) fn unseen(&self) -> (f64, f64) {
         (1.0 / (1.0 + self.smallest_seen) - 1.0, self.smallest_seen)
     }
@@ -57,7 +57,7 @@ pub(crate) fn compare(cell: &[f64], without: &[Vec<f64>], asked: usize, margin: 
 pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize, margin: f64) -> Vec<Option<Answer>> {
     let p: Vec<f64> = compared.iter().flatten().map(|compared| compared.estimate.p).collect();
     let selection = benjamini_hochberg(&p, ALPHA);
-    // What the next one has to pass to be told, too.
+    // What the next one has to pass to be significant, too.
     let level = (ALPHA * (selection.selected.len() + 1) as f64 / p.len().max(1) as f64).min(ALPHA);
     let mut index = 0;
     let mut answer = |compared: &Comparison| {
@@ -73,7 +73,7 @@ pub(crate) fn answers(compared: &[Option<Comparison>], asked: usize, margin: f64
         let harder = effect_factor_at(estimate.blocks, level) / effect_factor(estimate.blocks);
         let mut found = Answer {
             outcome,
-            is_told_alone: is_different && !selected,
+            stands_alone: is_different && !selected,
             has_changed: compared.changed.is_some_and(|chance| chance < CHANGED / asked.max(1) as f64),
             blocks: estimate.blocks as u32,
             change: estimate.effect.exp_m1(),
@@ -115,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn one_of_many_that_would_be_told_alone_is_not_and_says_so() {
+    fn one_of_many_that_would_be_significant_alone_is_not_and_says_so() {
         let [alone] = answered(&[0.014])[..] else { panic!("one question has one answer") };
-        assert_eq!((alone.outcome, alone.is_told_alone, alone.more_blocks), (Outcome::More, false, None), "{alone:?}");
+        assert_eq!((alone.outcome, alone.stands_alone, alone.more_blocks), (Outcome::More, false, None), "{alone:?}");
         let mut effects = [0.0; 20];
         effects[3] = 0.014;
         let among = answered(&effects)[3];
-        assert_eq!((among.outcome, among.is_told_alone), (Outcome::Inconclusive, true), "{among:?}");
+        assert_eq!((among.outcome, among.stands_alone), (Outcome::Inconclusive, true), "{among:?}");
         assert!(among.interval.0 > 0.0 && among.p_adjusted > ALPHA, "{among:?}");
-        // Among many a change has to be larger to be told, and as large a one takes more blocks.
+        // Among many a change has to be larger to be significant, and as large a one takes more blocks.
         assert!(among.smallest_seen > 1.5 * alone.smallest_seen, "{among:?}");
         assert!(among.more_blocks.unwrap() >= 2, "{among:?}");
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_a_larger_change_for_none_is_told_so() {
+    fn whoever_takes_a_larger_change_for_none_gets_that_answer() {
         let of = |margin: f64| {
             let cell = [-0.022, -0.016, -0.01, -0.004, 0.002];
             answers(&[compare(&cell, &[vec![0.0; 5]], 1, margin)], 1, margin)[0].unwrap()

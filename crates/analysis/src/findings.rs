@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Version of the JSON object; raised when a field changes its meaning or goes.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// All that a run says.
 #[derive(Debug, Clone, PartialEq, Serialize)]

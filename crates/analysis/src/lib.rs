@@ -41,7 +41,6 @@ mod findings;
 mod gave_up;
 mod glimpse;
 mod goodput;
-mod ground;
 mod harm;
 mod index;
 mod instrument;
@@ -82,6 +81,7 @@ mod target;
 mod timed;
 mod timeline;
 mod trial;
+mod under_test;
 mod verdict;
 mod warnings;
 mod watches;
@@ -109,7 +109,6 @@ pub use family::MARGIN;
 pub use findings::{FORMAT, Findings, Judge, Judged, findings};
 pub use glimpse::{Glimpse, Worked, clock_glimpse, limit_glimpse};
 pub use goodput::Effect;
-pub use ground::Ground;
 pub use harm::HarmFindings;
 pub use instrument::{
     CHANGED_SHARE, Cpu, Errors, Instrument, LATE_LOAD_NS, LATE_RELEASE_NS, LATE_SHARE, Punctuality, SATURATED_SHARE,
@@ -140,6 +139,7 @@ pub use target::clumping;
 pub use timed::{Mean, Timed, TimedStep, timed};
 pub use timeline::{Point, phase_latencies, timeline};
 pub use trial::{NodeDeath, TrialFindings, Validity};
+pub use under_test::UnderTest;
 pub use verdict::Verdict;
 pub use watches::WatchLag;
 

@@ -12,7 +12,7 @@ pub enum Outcome {
     Better,
     /// If there is a difference, it is smaller than the margin.
     NoDifference,
-    /// Something has changed; these trials do not tell by how much.
+    /// Something has changed; these trials cannot show by how much.
     Changed,
     /// These trials cannot show it.
     Inconclusive,

@@ -15,12 +15,12 @@ pub struct Visible {
     pub pilot_trials: u32,
     /// Standard deviation of ln(fault phase ÷ baseline) of the pilot's goodput among trials without a fault.
     pub deviation: f64,
-    /// The smallest relative change of goodput that the blocks would tell of a cell by itself; none: without two blocks, and trials
+    /// The smallest relative change of goodput that the blocks would detect in a cell by itself; none: without two blocks, and trials
     /// without a fault in them, there is no verdict.
     pub change: Option<f64>,
     /// The same of one cell of so many as there are, where no other changes.
     pub change_of_one: Option<f64>,
-    /// Blocks, with trials without a fault, that would tell a change of 5 %; none: more than anyone plans.
+    /// Blocks, with trials without a fault, that would detect a change of 5 %; none: more than anyone plans.
     pub blocks_for_5_percent: Option<u32>,
 }
 
@@ -33,7 +33,7 @@ pub fn factor_of_one(blocks: usize, cells: u32) -> f64 {
     effect_factor_at(blocks, ALPHA / f64::from(cells.max(1)))
 }
 
-/// What `blocks` blocks of so many `cells` with faults, with `without_fault` trials without a fault in each, would tell; none where the
+/// What `blocks` blocks of so many `cells` with faults, with `without_fault` trials without a fault in each, would detect; none where the
 /// pilot has fewer than two such trials.
 ///
 /// # Errors

@@ -5,6 +5,9 @@ use brownout_units::format_ns;
 
 use crate::measure::Source;
 
+/// Of which operations a latency is that says nothing else of it.
+pub const SHOWN: &str = "ok and timed out";
+
 /// Operations of a kind: `reads`, `puts`, `serializable ranges`.
 pub fn operations(name: &str) -> String {
     match name {

@@ -27,7 +27,7 @@ pub fn fail(error: impl Display) {
 }
 
 /// Prints to stdout. A reader that went away (`brownout show | head`) is no error of ours; output that is lost is one,
-/// already told.
+/// already printed.
 pub fn print(text: &str) -> Result<(), u8> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -39,7 +39,7 @@ pub fn print(text: &str) -> Result<(), u8> {
     }
 }
 
-/// Prints one JSON object on stdout. The error is already told.
+/// Prints one JSON object on stdout. The error is already printed.
 pub fn print_json(value: &impl Serialize) -> Result<(), u8> {
     let text = serde_json::to_string_pretty(value).map_err(|error| {
         fail(error);
@@ -78,7 +78,7 @@ pub struct Shown {
     pub findings: Findings,
 }
 
-/// Opens a run, by its directory or file, and analyses it. The error is already told.
+/// Opens a run, by its directory or file, and analyses it. The error is already printed.
 pub fn open(path: &Path) -> Result<Shown, u8> {
     let run = Run::open(path).map_err(|error| {
         fail(error);
@@ -91,7 +91,7 @@ pub fn open(path: &Path) -> Result<Shown, u8> {
     Ok(Shown { run, findings })
 }
 
-/// Writes the HTML report beside the run's file, or where it is told to. The error is already told.
+/// Writes the HTML report beside the run's file, or where it is told to. The error is already printed.
 pub fn write_report(shown: &Shown, to: Option<&Path>) -> Result<PathBuf, u8> {
     let path = to.map_or_else(|| shown.run.path().with_file_name("report.html"), Path::to_owned);
     let html = brownout_report::html(&shown.run, &shown.findings).map_err(|error| {

@@ -58,10 +58,10 @@ pub fn new(view: View) -> Box<dyn Progress> {
 /// The operations whose response times are shown.
 const OF: &str = "ok and timed out";
 
-/// A line for each thing told.
+/// A line for each thing reported.
 struct Lines {
     began: Instant,
-    /// Of which lab is told, of several; 0: there is one.
+    /// Of which lab it is, of several; 0: there is one.
     lab: u32,
     to: Box<dyn Write + Send>,
 }
@@ -119,9 +119,9 @@ impl Progress for Lines {
 struct Block {
     began: Instant,
     drawn: usize,
-    /// Of which lab is told, of several; 0: there is one.
+    /// Of which lab it is, of several; 0: there is one.
     lab: u32,
-    /// What each of them told last.
+    /// What each of them reported last.
     bodies: BTreeMap<u32, Vec<String>>,
 }
 
@@ -157,7 +157,7 @@ impl Block {
 
 impl Progress for Block {
     fn of_lab(&mut self, lab: u32) {
-        // What was told before there were labs is over.
+        // What was reported before there were labs is over.
         self.bodies.remove(&0);
         self.lab = lab;
     }

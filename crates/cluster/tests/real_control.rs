@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-mod ground;
+mod fixture;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use brownout_cluster::{
     Cassandra, CassandraSpec, Cluster, ClusterControl, Evidence, EvidenceWatch, NodeState, Site, cassandra::archive,
 };
 use brownout_units::Share;
-use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
+use fixture::{ALL, Client, Fixture, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
 
 fn site(dc: &str, rack: &str) -> Site {
     Site { dc: dc.to_owned(), rack: rack.to_owned() }
@@ -34,17 +34,17 @@ struct Lab {
     cluster: Cluster,
     control: ClusterControl,
     client: Client,
-    ground: Ground,
+    fixture: Fixture,
     written: u32,
 }
 
 impl Lab {
     fn start() -> Lab {
-        let ground = Ground::new(3);
-        let host = &ground.network.hosts()[0];
-        archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
-            .unwrap();
-        let mut cluster = start(&ground, &spec(), &ground.paths("three"));
+        let fixture = Fixture::new(3);
+        let host = &fixture.network.hosts()[0];
+        let archived = fixture.paths("archive");
+        archive::build(&fixture.distribution, &fixture.java, &fixture.cache, host, &archived, &|| false).unwrap();
+        let mut cluster = start(&fixture, &spec(), &fixture.paths("three"));
         wait(&mut cluster).unwrap();
         let mut client = Client::connect(host);
         for text in [
@@ -54,7 +54,7 @@ impl Lab {
             client.query(text, ONE, None).unwrap();
         }
         wait(&mut cluster).unwrap();
-        Lab { control: cluster.control(), cluster, client, ground, written: 0 }
+        Lab { control: cluster.control(), cluster, client, fixture, written: 0 }
     }
 
     /// Ten rows more, at QUORUM: two of the three replicas.
@@ -67,7 +67,7 @@ impl Lab {
     }
 
     fn identity(&self, node: usize) -> Vec<u8> {
-        let mut client = Client::connect(&self.ground.network.hosts()[node]);
+        let mut client = Client::connect(&self.fixture.network.hosts()[node]);
         client.query("SELECT host_id, tokens, data_center, rack FROM system.local", ONE, None).unwrap()
     }
 
@@ -109,7 +109,7 @@ impl Lab {
     fn commands_run_in_the_nodes_network(&mut self) {
         let mut command = Command::new("cat");
         command.arg("/proc/self/net/tcp");
-        self.ground.network.hosts()[1].prepare(&mut command);
+        self.fixture.network.hosts()[1].prepare(&mut command);
         let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
         // 10.78.0.2:9042 and 127.0.0.1:7199, as the kernel writes them.
         assert!(output.contains("02004E0A:2352") && output.contains("0100007F:1C1F"), "{output}");
@@ -179,7 +179,7 @@ impl Lab {
     }
 
     fn everything_written_is_there(&mut self) {
-        let mut client = Client::connect(&self.ground.network.hosts()[1]);
+        let mut client = Client::connect(&self.fixture.network.hosts()[1]);
         let answer = client.query_again("SELECT count(*) FROM k.t", ALL);
         let count = u64::from_be_bytes(answer[answer.len() - 8..].try_into().unwrap());
         assert_eq!(count, u64::from(self.written));
@@ -226,22 +226,22 @@ impl Seen {
 /// One cluster for both: the second kills a node of it.
 #[test]
 fn nodes_forget_who_was_slow_and_what_they_do_shows_in_their_evidence() {
-    let ground = Ground::new(2);
+    let fixture = Fixture::new(2);
     let began_ns = monotonic_ns();
-    let mut cluster = start(&ground, &quick(), &ground.paths("evidence"));
+    let mut cluster = start(&fixture, &quick(), &fixture.paths("evidence"));
     wait(&mut cluster).unwrap();
-    that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&ground, &mut cluster);
-    what_nodes_do_shows_in_their_evidence_at_its_time(&ground, &cluster, began_ns);
+    that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&fixture, &mut cluster);
+    what_nodes_do_shows_in_their_evidence_at_its_time(&fixture, &cluster, began_ns);
 }
 
-fn what_nodes_do_shows_in_their_evidence_at_its_time(ground: &Ground, cluster: &Cluster, began_ns: u64) {
+fn what_nodes_do_shows_in_their_evidence_at_its_time(fixture: &Fixture, cluster: &Cluster, began_ns: u64) {
     let control = cluster.control();
     let every = Duration::from_secs(1);
     let watch = EvidenceWatch::start(&control, monotonic_ns(), every, &BTreeSet::new()).unwrap();
     let mut seen = Seen { watch, all: Vec::new() };
     seen.eventually("n2", "reading", "", 0.0);
 
-    let mut client = Client::connect(&ground.network.hosts()[0]);
+    let mut client = Client::connect(&fixture.network.hosts()[0]);
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
         "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
@@ -290,9 +290,9 @@ fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f6
     scores.map(|one| one.value).reduce(f64::max)
 }
 
-fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground: &Ground, cluster: &mut Cluster) {
+fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(fixture: &Fixture, cluster: &mut Cluster) {
     let control = cluster.control();
-    let mut client = Client::connect(&ground.network.hosts()[0]);
+    let mut client = Client::connect(&fixture.network.hosts()[0]);
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
         "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
@@ -344,12 +344,12 @@ fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground:
 
 #[test]
 fn sites_that_do_not_fit_start_nothing() {
-    let ground = Ground::new(2);
+    let fixture = Fixture::new(2);
     let sites = BTreeMap::from([("n1".to_owned(), site("east", "r1"))]);
     let spec = CassandraSpec { sites, ..quick() };
-    let paths = ground.paths("none");
-    let database = Cassandra::new(&spec, &ground.installed(), &BTreeMap::new()).unwrap();
-    let result = Cluster::start(Box::new(database), &ground.hosts(), &paths, &mut |_| Ok(Vec::new()));
+    let paths = fixture.paths("none");
+    let database = Cassandra::new(&spec, &fixture.installed(), &BTreeMap::new()).unwrap();
+    let result = Cluster::start(Box::new(database), &fixture.hosts(), &paths, &mut |_| Ok(Vec::new()));
     assert!(result.is_err_and(|error| error.to_string().contains("n2 is in no data centre")));
     assert!(!paths.scratch.exists(), "nothing was made");
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-mod ground;
+mod fixture;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,20 +21,20 @@ use brownout_cluster::{
     etcd::{self, Etcd, EtcdSpec, Installed, Wanted},
 };
 use brownout_network::{Host, HostSpec, Network, NetworkSpec};
-use ground::{PATIENCE, eventually, owner};
+use fixture::{PATIENCE, eventually, owner};
 
 /// One cluster at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-struct Ground {
+struct Fixture {
     network: Network,
     installed: Installed,
     directory: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Ground {
-    fn new(hosts: u8) -> Ground {
+impl Fixture {
+    fn new(hosts: u8) -> Fixture {
         // SAFETY: geteuid cannot fail.
         let root = unsafe { libc::geteuid() } == 0;
         assert!(root, "this test makes network namespaces and starts databases as another user: run it as root");
@@ -64,7 +64,7 @@ impl Ground {
             overlay: None,
         })
         .unwrap();
-        Ground { network, installed: provided.seen_at(&programs), directory, _turn: turn }
+        Fixture { network, installed: provided.seen_at(&programs), directory, _turn: turn }
     }
 
     fn start(&self, name: &str, settings: &[(&str, &str)]) -> Cluster {
@@ -106,14 +106,14 @@ fn ready(cluster: &mut Cluster) -> String {
 
 #[test]
 fn three_servers_agree_on_a_leader_and_when_it_is_killed_on_another_until_all_are_back_and_at_rest() {
-    let ground = Ground::new(3);
-    let mut cluster = ground.start("three", &[("snapshot-count", "5000")]);
+    let fixture = Fixture::new(3);
+    let mut cluster = fixture.start("three", &[("snapshot-count", "5000")]);
     let control = cluster.control();
     let agreed = ready(&mut cluster);
     let first = control.leader().unwrap();
     assert!(agreed.starts_with(&format!("{first} leads, term ")), "{agreed}");
     let settings = cluster.settings_in_force();
-    assert_eq!((settings.system.as_str(), &settings.version), ("etcd", &ground.installed.version));
+    assert_eq!((settings.system.as_str(), &settings.version), ("etcd", &fixture.installed.version));
     assert_eq!(settings.settings["snapshot-count"], "5000");
     for node in cluster.nodes() {
         let status = fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
@@ -123,7 +123,7 @@ fn three_servers_agree_on_a_leader_and_when_it_is_killed_on_another_until_all_ar
         if owner().is_some() {
             assert!(status.contains("Uid:\t65534\t65534\t65534\t65534"), "{status}");
         }
-        let home = ground.directory.path().join("three/scratch").join(&node.name);
+        let home = fixture.directory.path().join("three/scratch").join(&node.name);
         for directory in ["data/etcd/member/snap/db", "wal/etcd"] {
             assert!(home.join(directory).exists(), "{directory} of {}", node.name);
         }
@@ -140,16 +140,16 @@ fn three_servers_agree_on_a_leader_and_when_it_is_killed_on_another_until_all_ar
     cluster.wait_rest(PATIENCE, &|| false).unwrap();
     cluster.forget().unwrap();
     // "YQ==" is "a".
-    ground.ask("n1", "/v3/kv/put", r#"{"key":"YQ==","value":"YQ=="}"#);
+    fixture.ask("n1", "/v3/kv/put", r#"{"key":"YQ==","value":"YQ=="}"#);
     match cluster.wait_rest(Duration::from_secs(2), &|| false) {
         Err(ClusterError::NotReady { missing, .. }) => {
             assert!(missing.iter().any(|what| what.ends_with("still has 1 keys")), "{missing:?}");
         }
         other => panic!("{other:?}"),
     }
-    ground.ask("n2", "/v3/kv/deleterange", r#"{"key":"YQ=="}"#);
+    fixture.ask("n2", "/v3/kv/deleterange", r#"{"key":"YQ=="}"#);
     cluster.wait_rest(PATIENCE, &|| false).unwrap();
-    if ground.installed.root().join("etcdctl").exists() {
+    if fixture.installed.root().join("etcdctl").exists() {
         let tool = control.tool("n3", &["endpoint".to_owned(), "health".to_owned()]).unwrap().output().unwrap();
         let said = String::from_utf8_lossy(&tool.stdout).into_owned() + &String::from_utf8_lossy(&tool.stderr);
         assert!(tool.status.success() && said.contains("is healthy"), "{said}");
@@ -161,8 +161,8 @@ fn three_servers_agree_on_a_leader_and_when_it_is_killed_on_another_until_all_ar
 
 #[test]
 fn servers_answer_heartbeats_with_their_clock_and_tell_who_leads_and_a_paused_leader_is_followed_by_another() {
-    let ground = Ground::new(3);
-    let mut cluster = ground.start("told", &[]);
+    let fixture = Fixture::new(3);
+    let mut cluster = fixture.start("told", &[]);
     let control = cluster.control();
     ready(&mut cluster);
     let first = control.leader().unwrap();
@@ -206,8 +206,8 @@ fn servers_answer_heartbeats_with_their_clock_and_tell_who_leads_and_a_paused_le
 
 #[test]
 fn a_flag_that_this_etcd_does_not_have_fails_the_start_with_its_own_words() {
-    let ground = Ground::new(1);
-    let mut cluster = ground.start("flag", &[("experimental-nonsense", "1")]);
+    let fixture = Fixture::new(1);
+    let mut cluster = fixture.start("flag", &[("experimental-nonsense", "1")]);
     match cluster.wait_ready(PATIENCE, &|| false, &mut |_| ()) {
         Err(ClusterError::NodeDied(death)) => {
             assert!(death.log_tail.contains("experimental-nonsense"), "{}", death.log_tail);

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-mod ground;
+mod fixture;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use brownout_cluster::{
     cassandra::{Installed, Logged, LoggedPeer, archive, logged_connections, maven},
     java,
 };
-use ground::{ALL, Client, Ground, ONE, PATIENCE, eventually, quick, wait};
+use fixture::{ALL, Client, Fixture, ONE, PATIENCE, eventually, quick, wait};
 
 /// For a cluster that has just served somebody to have come to rest.
 const REST_WITHIN: Duration = Duration::from_secs(120);
@@ -29,11 +29,11 @@ const REST_WITHIN: Duration = Duration::from_secs(120);
 const RIGHT_WITHIN_NS: i64 = 1_000_000_000;
 
 /// A version with a Java for it; none, and it is said, where this machine has no such Java.
-fn installed(ground: &Ground, version: &str) -> Option<Installed> {
-    let distribution = maven::resolve(version, &ground.cache, &|line| eprintln!("{line}"), &|| false).unwrap();
+fn installed(fixture: &Fixture, version: &str) -> Option<Installed> {
+    let distribution = maven::resolve(version, &fixture.cache, &|line| eprintln!("{line}"), &|| false).unwrap();
     match java::find(distribution.java()) {
         Ok(java) => {
-            let archive = archive::find(&distribution, &java, &ground.cache);
+            let archive = archive::find(&distribution, &java, &fixture.cache);
             Some(Installed { distribution, java, archive })
         }
         Err(error) => {
@@ -44,7 +44,7 @@ fn installed(ground: &Ground, version: &str) -> Option<Installed> {
 }
 
 fn start(
-    ground: &Ground,
+    fixture: &Fixture,
     spec: &CassandraSpec,
     most: &Installed,
     others: &BTreeMap<String, Installed>,
@@ -52,7 +52,7 @@ fn start(
 ) -> Cluster {
     let start = || {
         let database = Cassandra::new(spec, most, others)?;
-        Cluster::start(Box::new(database), &ground.hosts(), paths, &mut |_| Ok(Vec::new()))
+        Cluster::start(Box::new(database), &fixture.hosts(), paths, &mut |_| Ok(Vec::new()))
     };
     // The thread that starts a cluster may end: the nodes' death signal must not be tied to it.
     thread::scope(|scope| scope.spawn(start).join().unwrap()).unwrap()
@@ -95,15 +95,15 @@ fn evidence_is_told(cluster: &Cluster) {
 #[ignore = "versions other than the newest, which may have to be fetched: make test-long"]
 fn every_older_version_serves_tells_of_itself_and_comes_to_rest() {
     for version in ["4.1", "4.0", "3.11"] {
-        let ground = Ground::new(2);
-        let Some(installed) = installed(&ground, version) else { continue };
-        let mut cluster = start(&ground, &quick(), &installed, &BTreeMap::new(), &ground.paths("older"));
+        let fixture = Fixture::new(2);
+        let Some(installed) = installed(&fixture, version) else { continue };
+        let mut cluster = start(&fixture, &quick(), &installed, &BTreeMap::new(), &fixture.paths("older"));
         let ready = wait(&mut cluster).unwrap();
         eprintln!("Cassandra {version}: ready in {:.1} s", ready.took.as_secs_f64());
         let settings = cluster.settings_in_force();
         assert!(settings.version.starts_with(version), "{}", settings.version);
 
-        let mut client = Client::connect(&ground.network.hosts()[0]);
+        let mut client = Client::connect(&fixture.network.hosts()[0]);
         for text in [
             "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
             "CREATE TABLE k.t (k int PRIMARY KEY, v text) WITH compression = {'enabled': 'false'}",
@@ -111,7 +111,7 @@ fn every_older_version_serves_tells_of_itself_and_comes_to_rest() {
             client.query_again(text, ONE);
         }
         client.query_again("INSERT INTO k.t (k, v) VALUES (1, 'one')", ALL);
-        let row = Client::connect(&ground.network.hosts()[1]).query_again("SELECT v FROM k.t WHERE k = 1", ALL);
+        let row = Client::connect(&fixture.network.hosts()[1]).query_again("SELECT v FROM k.t WHERE k = 1", ALL);
         assert!(row.ends_with(b"\0\0\0\x03one"), "{row:?}");
 
         clocks_are_told(&cluster);
@@ -130,8 +130,8 @@ fn every_older_version_serves_tells_of_itself_and_comes_to_rest() {
 #[test]
 #[ignore = "two versions in one cluster, one of which may have to be fetched: make test-long"]
 fn nodes_of_two_versions_share_tables_and_each_has_its_own_settings() {
-    let ground = Ground::new(3);
-    let old = installed(&ground, "4.1").unwrap();
+    let fixture = Fixture::new(3);
+    let old = installed(&fixture, "4.1").unwrap();
     let settings = |reads: &str| BTreeMap::from([("concurrent_reads".to_owned(), reads.to_owned())]);
     let spec = CassandraSpec {
         settings: settings("12"),
@@ -139,13 +139,13 @@ fn nodes_of_two_versions_share_tables_and_each_has_its_own_settings() {
         ..quick()
     };
     let others = BTreeMap::from([("n3".to_owned(), old)]);
-    let mut cluster = start(&ground, &spec, &ground.installed(), &others, &ground.paths("mixed"));
+    let mut cluster = start(&fixture, &spec, &fixture.installed(), &others, &fixture.paths("mixed"));
     let ready = wait(&mut cluster).unwrap();
     assert!(ready.schema.starts_with("tables "), "versions describe their own tables differently: {}", ready.schema);
     let in_force = cluster.settings_in_force();
     assert!(in_force.versions["n1"].starts_with("5.0.") && in_force.versions["n3"].starts_with("4.1."));
 
-    let hosts = ground.network.hosts();
+    let hosts = fixture.network.hosts();
     let mut first = Client::connect(&hosts[0]);
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
@@ -174,8 +174,8 @@ fn nodes_of_two_versions_share_tables_and_each_has_its_own_settings() {
 const ENCRYPTED: Encryption = Encryption { internode: Internode::All, clients: true, optional: false };
 
 /// Whoever speaks without encryption is not answered.
-fn clear_text_is_refused(ground: &Ground) {
-    let host = &ground.network.hosts()[0];
+fn clear_text_is_refused(fixture: &Fixture) {
+    let host = &fixture.network.hosts()[0];
     let mut stream = host.run(|| TcpStream::connect((host.address(), 9042)).unwrap()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(b"\x04\0\0\0\x01\0\0\0\x16\0\x01\0\x0bCQL_VERSION\0\x053.0.0").unwrap();
@@ -196,13 +196,13 @@ fn logs_name_encryption(logs: &Path, other: Ipv4Addr, names_peers: bool) {
     });
 }
 
-fn encrypts(ground: &Ground, installed: &Installed, name: &str, names_peers: bool) {
+fn encrypts(fixture: &Fixture, installed: &Installed, name: &str, names_peers: bool) {
     let spec = CassandraSpec { encryption: ENCRYPTED, ..quick() };
-    let mut cluster = start(ground, &spec, installed, &BTreeMap::new(), &ground.paths(name));
+    let mut cluster = start(fixture, &spec, installed, &BTreeMap::new(), &fixture.paths(name));
     wait(&mut cluster).unwrap();
     let wire = cluster.access().wire().unwrap();
     assert!(wire.tls.is_some(), "clients are told how to encrypt");
-    clear_text_is_refused(ground);
+    clear_text_is_refused(fixture);
     let address = |node: u8| Ipv4Addr::new(10, 78, 0, node);
     let logs: Vec<_> = cluster.nodes().iter().map(|node| node.logs.clone()).collect();
     logs_name_encryption(&logs[0], address(2), names_peers);
@@ -218,16 +218,16 @@ fn encrypts(ground: &Ground, installed: &Installed, name: &str, names_peers: boo
 
 #[test]
 fn nodes_and_clients_encrypt_with_certificates_of_their_own_authority() {
-    let ground = Ground::new(2);
-    encrypts(&ground, &ground.installed(), "encrypted", true);
+    let fixture = Fixture::new(2);
+    encrypts(&fixture, &fixture.installed(), "encrypted", true);
 }
 
 #[test]
 #[ignore = "key stores of versions that read no PEM, and may have to be fetched: make test-long"]
 fn older_versions_encrypt_with_key_stores() {
     for (version, names_peers) in [("4.0", true), ("3.11", false)] {
-        let ground = Ground::new(2);
-        let Some(installed) = installed(&ground, version) else { continue };
-        encrypts(&ground, &installed, "key-stores", names_peers);
+        let fixture = Fixture::new(2);
+        let Some(installed) = installed(&fixture, version) else { continue };
+        encrypts(&fixture, &installed, "key-stores", names_peers);
     }
 }

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use brownout_load::{Balance, Bucket, Engine, EngineConfig, ErrorClasses, LoadError, Pace, Retries, RetryDelay};
-use brownout_stress::{operations::StressWorkload, run::experiment::Made};
+use brownout_stress::{operations::StressWorkload, run::experiment::PreparedLoad};
 
 use crate::warmup;
 
@@ -27,7 +27,7 @@ impl Filling {
     /// Connects. `config` is that of the load; its time-out is what one try has.
     pub fn start(
         config: EngineConfig,
-        made: &Made,
+        prepared: &PreparedLoad,
         interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<Filling, LoadError> {
         let retries = Retries {
@@ -38,9 +38,9 @@ impl Filling {
             attempt_timeout: Some(config.timeout),
         };
         let config = EngineConfig { retries, timeout: config.timeout.max(WRITE_WITHIN), ..config };
-        let workload = Arc::clone(&made.filling);
+        let workload = Arc::clone(&prepared.filling);
         let engine = Engine::launch_unless(config, Arc::clone(&workload) as _, interrupted)?;
-        Ok(Filling { engine, workload, partitions: made.partitions, tables: made.tables() })
+        Ok(Filling { engine, workload, partitions: prepared.partitions, tables: prepared.tables() })
     }
 
     /// Begins to write: every table by its share of the users.

@@ -20,7 +20,7 @@ use crate::{
     host_failures, live,
     plan::INTERVAL_NS,
     progress::OperationTick,
-    silence::{SILENT_NS, Silence, Told},
+    silence::{Notice, SILENT_NS, Silence},
     witness::Witnesses,
 };
 
@@ -490,7 +490,7 @@ impl<'a> Observer<'a> {
         }
         for change in self.silence.as_mut().map(Silence::take).unwrap_or_default() {
             match change {
-                Told::Silent { node, since_ns } => {
+                Notice::Silent { node, since_ns } => {
                     let client = self.cluster.control().client(&node);
                     let at = client.map(|client| format!(" at {client}")).unwrap_or_default();
                     let seconds = SILENT_NS / 1_000_000_000;
@@ -502,7 +502,7 @@ impl<'a> Observer<'a> {
                     self.dead.push(node);
                     told.push(text);
                 }
-                Told::Back { node, since_ns } => {
+                Notice::Back { node, since_ns } => {
                     self.event("node-answers", &node, &format!("{node} answers again"), since_ns, 0)?;
                     self.dead.retain(|dead| *dead != node);
                 }

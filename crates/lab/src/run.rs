@@ -15,7 +15,7 @@ use crate::{
     experiment::Source,
     faults::Needs,
     ground::Interrupts,
-    labs::{Shared, Told},
+    labs::{Labelled, Shared},
     made::Made,
     planner::{self, Planner},
     progress::Progress,
@@ -158,8 +158,8 @@ impl<'a> Common<'a> {
                 let mut work = move || -> Result<(), LabError> {
                     let failed = |source| LabError::Ground { doing: "give a lab its processors", source };
                     bind_this_thread(own).map_err(failed)?;
-                    let mut told = Told::new(lab as u32 + 1, progress);
-                    common.worker(lab, cpu_list(own), cores, &mut recorder, &mut told).run()
+                    let mut labelled = Labelled::new(lab as u32 + 1, progress);
+                    common.worker(lab, cpu_list(own), cores, &mut recorder, &mut labelled).run()
                 };
                 let work = move || {
                     let _end = EndWithThis(common.shared);

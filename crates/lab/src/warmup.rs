@@ -4,6 +4,7 @@
 //! writes every row once, floods (a closed loop, as much as the cluster takes), then settles to the
 //! measured load and ends when its latency no longer falls.
 
+use brownout_analysis::words::SHOWN;
 use brownout_statistics::{SETTLED_HALF, fall, has_settled};
 
 /// Virtual users of the flood: enough to keep every core busy, few enough not to time out.
@@ -71,9 +72,10 @@ impl Settling {
         let (offered, delivered) = totals(last);
         let half = compared / 2;
         Some(match is_answered(last) {
-            true => {
-                format!("in its last {half} s p50 was {:.0}% below that of the {half} s before", percent_below(last))
-            }
+            true => format!(
+                "in its last {half} s p50 of those {SHOWN} was {:.0}% below that of the {half} s before",
+                percent_below(last)
+            ),
             false => format!("in its last {compared} s {delivered} of {offered} operations were answered"),
         })
     }
@@ -141,7 +143,7 @@ mod tests {
         }
         assert_eq!(ends(16, &falling()[..16]), None);
         let doubt = settling(16, falling()[..16].to_vec()).doubt().unwrap();
-        assert_eq!(doubt, "in its last 8 s p50 was 15% below that of the 8 s before");
+        assert_eq!(doubt, "in its last 8 s p50 of those ok and timed out was 15% below that of the 8 s before");
     }
 
     #[test]

@@ -32,8 +32,8 @@ fn a_plan_names_the_nodes_where_they_were_asked_and_makes_no_network_up() {
     assert_eq!(hosts[3..], [("load", "", "load")]);
     assert!(description.external && description.network.is_empty() && description.overlay.is_empty());
     assert_eq!((description.placement, description.encryption), (None, Vec::new()));
-    let ground = brownout_analysis::Ground::planned(&design.first().description("Cassandra 5.0.9"));
-    assert!(ground.database.contains("n2 (db-2:9043)") && ground.database.ends_with("which ran before"), "{ground:?}");
+    let tested = brownout_analysis::UnderTest::planned(&design.first().description("Cassandra 5.0.9"));
+    assert!(tested.database.contains("n2 (db-2:9043)") && tested.database.ends_with("which ran before"), "{tested:?}");
 }
 
 #[test]

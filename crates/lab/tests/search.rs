@@ -164,7 +164,7 @@ fn trials_that_are_never_valid_end_a_search_and_tell_nothing() {
             Lesson { level: "1ms".to_owned(), arm: next.arm, log_ratio: told.then_some(0.0), kept: None }
         });
         let found = DangerZone::new("1ms", "1s", &[0.1]).unwrap().thresholds(&lessons(&made));
-        assert_eq!(found[0].outcome, ThresholdOutcome::NotTold, "{valid} valid ones");
+        assert_eq!(found[0].outcome, ThresholdOutcome::Undetermined, "{valid} valid ones");
         assert!(made.len() >= 19 && made.len() <= 27, "{}", made.len());
     }
 }
@@ -198,7 +198,7 @@ fn a_rate_without_a_valid_trial_ends_a_search_for_rates() {
         searched(&planner, |next| Lesson { kept: kept(next, 1e9).kept.filter(|_| next.number < 3), ..kept(next, 1e9) });
     assert_eq!(made.len(), 3);
     let found = MaxRate::new("400/s", "1k/s", 0.1).unwrap().answer(&lessons(&made));
-    assert_eq!((found.outcome, found.rate), (CapacityOutcome::NotTold, Some(800.0)));
+    assert_eq!((found.outcome, found.rate), (CapacityOutcome::Undetermined, Some(800.0)));
 }
 
 #[test]

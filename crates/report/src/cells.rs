@@ -7,7 +7,7 @@ use crate::{scope::Scope, table::Paint, text};
 /// The headings of [`rows`].
 pub const HEADINGS: [&str; 7] = ["cell", "trials", "p50", "p99", "goodput", "interval", "verdict"];
 /// What is said of every interval.
-const INTERVALS: &str = "intervals: 95%, or more where one of several is told";
+const INTERVALS: &str = "intervals: 95%, or more where one of several is significant";
 /// Letters of a cell's levels that a table has room for; all of them stand with its sentence.
 const LEVELS: usize = 30;
 
@@ -56,7 +56,10 @@ pub const FIGURE_HEADINGS: [&str; 5] = ["figure", "blocks", "change", "interval"
 
 /// What [`figures`] are of.
 pub fn figures_caption() -> String {
-    format!("What the faults did, against trials without a fault, block by block; {INTERVALS}")
+    format!(
+        "What the faults did, against trials without a fault, block by block; p50 and p99: of those {}; {INTERVALS}",
+        text::SHOWN
+    )
 }
 
 /// What the faults of a cell did to each figure.
@@ -76,7 +79,7 @@ pub fn figures(scope: &Scope<'_>) -> Vec<(Paint, Vec<String>)> {
         .collect()
 }
 
-/// A verdict in a word, with how large a difference there may be, or what would tell.
+/// A verdict in a word, with how large a difference there may be, or what would decide it.
 fn outcome(effect: &CellEffect) -> String {
     match effect.outcome {
         Outcome::NoDifference => no_different(effect.no_larger_than.unwrap_or(0.0)),
@@ -89,7 +92,7 @@ fn no_different(by: f64) -> String {
     format!("not by {} or more", text::bound(by))
 }
 
-/// With the number of blocks that would tell, if there is one.
+/// With the number of blocks that would decide it, if there is one.
 fn inconclusive(more_blocks: Option<u32>) -> String {
     let more = more_blocks.map(|more| format!(", +{more} block{}", if more == 1 { "" } else { "s" }));
     format!("inconclusive{}", more.unwrap_or_default())
@@ -111,7 +114,7 @@ pub const FACTOR_HEADINGS: [&str; 5] = ["level / first level", "blocks", "change
 pub fn factors_caption() -> String {
     format!(
         "Factors: a level against the first one, over all cells that differ in nothing else; ×: by how much more at the other's \
-         level; {INTERVALS}; + blocks: so many more would tell a change as large"
+         level; {INTERVALS}; + blocks: so many more would detect a change as large"
     )
 }
 
@@ -126,6 +129,15 @@ pub struct Factors {
 }
 
 impl Factors {
+    /// The figure; of a percentile, of which operations it is.
+    pub fn caption(&self) -> String {
+        if self.figure.starts_with('p') {
+            format!("{}, of those {}", self.figure, text::SHOWN)
+        } else {
+            self.figure.clone()
+        }
+    }
+
     /// Each factor, and of pairs those that do something together.
     pub fn telling(&self) -> Vec<(Paint, Vec<String>)> {
         let pairs = self.together.iter().filter(|(paint, _)| *paint == Paint::Bold);

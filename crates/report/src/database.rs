@@ -250,7 +250,7 @@ fn led(found: &DatabaseFindings) -> Vec<Row> {
     lines
 }
 
-/// How far watches lagged, as the load saw it; of what no watch told within the time-out, the time-out.
+/// How far watches lagged, as the load saw it; of what no watch reported within the time-out, the time-out.
 fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Row> {
     if trial.watches.is_empty() {
         return Vec::new();
@@ -270,7 +270,7 @@ fn watched(found: &DatabaseFindings, trial: &TrialFindings) -> Vec<Row> {
         line("watch lag p99, ok+timed-out", &at(|lag| lag.p99)),
     ];
     if trial.watches.iter().any(|lag| lag.missing > 0) {
-        lines.push(line("puts that no watch told of", &|lag| text::count(lag.missing)));
+        lines.push(line("puts that no watch reported", &|lag| text::count(lag.missing)));
     }
     lines
 }

@@ -56,7 +56,7 @@ pub const TERMS: [(&str, &str); 23] = [
         "leader, term, election",
         "of etcd: the member that decides, with a majority; each election begins a new term, and may end without a leader",
     ),
-    ("watch lag", "from the intended start of a put until a watch on its key told of it"),
+    ("watch lag", "from the intended start of a put until a watch on its key reported it"),
     (
         "late interval",
         "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations, or stood still for \

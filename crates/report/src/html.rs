@@ -1,6 +1,6 @@
 //! The report: one HTML file that refers to nothing outside itself.
 
-use brownout_analysis::{Factor, Findings, Ground, Outcome, TrialEvidence, TrialFindings, Validity};
+use brownout_analysis::{Factor, Findings, Outcome, TrialEvidence, TrialFindings, UnderTest, Validity};
 use brownout_record::{Event, Run};
 
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     escape::{escape, script_json},
     explained,
     figure::Figure,
-    glossary, ground,
+    glossary,
     markup::{details, terms},
     matrix,
     scope::Scope,
-    search, svg, tables, text, tiles,
+    search, svg, tables, text, tiles, under_test,
 };
 
 const STYLE: &str = include_str!("../assets/style.css");
@@ -36,7 +36,7 @@ pub fn html(run: &Run, findings: &Findings) -> Result<String, ReportError> {
         }
         scopes => {
             body += &warnings(findings);
-            body += &section(ground::CAPTION, &tables::ground(scopes));
+            body += &section(under_test::CAPTION, &tables::under_test(scopes));
             // A search judges no cell by itself.
             if findings.search.is_none() {
                 body += &section("All cells", &beside(findings, scopes));
@@ -104,9 +104,9 @@ fn header(findings: &Findings, scopes: &[Scope<'_>]) -> String {
     let mut facts = Vec::new();
     let mut lines = Vec::new();
     if let [scope] = scopes {
-        let ground = Ground::of_cell(scope);
-        lines.extend(ground.lines().into_iter().map(|(what, line)| format!("{what}: {line}")));
-        facts.push(ground.database);
+        let tested = UnderTest::of_cell(scope);
+        lines.extend(tested.lines().into_iter().map(|(what, line)| format!("{what}: {line}")));
+        facts.push(tested.database);
         facts.push(format!("load: {}", scope.load.text));
         lines.extend(scope.planned_faults.iter().cloned());
     } else {
@@ -246,7 +246,7 @@ fn encryption(scope: &Scope<'_>) -> String {
         return String::new();
     }
     let panel = |trial: &TrialFindings| {
-        let found = ground::encrypted(trial).map(|(verdict, line)| {
+        let found = under_test::encrypted(trial).map(|(verdict, line)| {
             let class = tables::proof_class(verdict);
             format!("<p><span class=\"{class}\">{}</span>: {}</p>", text::proof(verdict), escape(&line))
         });

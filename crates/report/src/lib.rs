@@ -16,7 +16,6 @@ mod export;
 pub mod figure;
 mod frame;
 mod glossary;
-mod ground;
 mod html;
 mod layout;
 mod markup;
@@ -34,6 +33,7 @@ mod table;
 mod tables;
 mod text;
 mod tiles;
+mod under_test;
 mod witnesses;
 
 pub use comparison::comparison;

@@ -37,9 +37,9 @@ pub fn answers(search: &SearchFindings) -> Vec<(Paint, Vec<String>)> {
             CapacityOutcome::Threshold => "found",
             CapacityOutcome::Never => "below the lowest rate",
             CapacityOutcome::Always => "above the highest rate",
-            CapacityOutcome::NotTold => "undetermined",
+            CapacityOutcome::Undetermined => "undetermined",
         };
-        let paint = if found.outcome == CapacityOutcome::NotTold { Paint::Warn } else { Paint::Good };
+        let paint = if found.outcome == CapacityOutcome::Undetermined { Paint::Warn } else { Paint::Good };
         (paint, vec![rate(found.rate), rate(low), rate(high), rate(found.safe), what.to_owned()])
     });
     search.thresholds.iter().map(answer).chain(of_rate).collect()
@@ -50,10 +50,10 @@ fn answer(one: &ThresholdFindings) -> (Paint, Vec<String>) {
         ThresholdOutcome::Between => "passed between them",
         ThresholdOutcome::Below => "passed at the mildest already",
         ThresholdOutcome::NotReached => "not reached",
-        ThresholdOutcome::NotTold => "undetermined",
+        ThresholdOutcome::Undetermined => "undetermined",
     };
     let paint = match one.outcome {
-        ThresholdOutcome::NotTold => Paint::Warn,
+        ThresholdOutcome::Undetermined => Paint::Warn,
         _ if !one.back.is_empty() => Paint::Warn,
         _ => Paint::Good,
     };

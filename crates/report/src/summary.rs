@@ -1,18 +1,18 @@
 //! The summary on the terminal.
 
 use brownout_analysis::{
-    Cpu, FaultFindings, Findings, Ground, Part, PhaseFindings, Proof, SearchFindings, TrialFindings, Validity, phase,
+    Cpu, FaultFindings, Findings, Part, PhaseFindings, Proof, SearchFindings, TrialFindings, UnderTest, Validity, phase,
 };
 use brownout_units::{Delay, format_ns};
 
 use crate::{
-    cells, detectors, explained, ground,
+    cells, detectors, explained,
     page::{Page, Style},
     proofs,
     scope::Scope,
     search,
     table::{Paint, Table},
-    tables, text,
+    tables, text, under_test,
 };
 
 /// What a run says, as text. Ends with a line feed; where files lie is the caller's to add.
@@ -93,8 +93,8 @@ impl Page {
         for factor in &findings.design.factors {
             self.line(Paint::Plain, &format!("varies: {}: {}", factor.name, factor.levels.join(", ")));
         }
-        self.section(ground::CAPTION);
-        ground::lines(scopes).iter().for_each(|line| self.line(Paint::Plain, line));
+        self.section(under_test::CAPTION);
+        under_test::lines(scopes).iter().for_each(|line| self.line(Paint::Plain, line));
         self.section(&cells::caption(findings));
         self.painted(&cells::HEADINGS, cells::rows(scopes));
         self.factors(findings);
@@ -110,7 +110,7 @@ impl Page {
         }
     }
 
-    /// What each factor does to each figure, and what two do together where that is told.
+    /// What each factor does to each figure, and what two do together where that is significant.
     fn factors(&mut self, findings: &Findings) {
         let all = cells::factors(findings);
         if all.is_empty() {
@@ -118,7 +118,7 @@ impl Page {
         }
         self.section(&cells::factors_caption());
         for factors in all {
-            self.line(Paint::Plain, &format!("{}:", factors.figure));
+            self.line(Paint::Plain, &format!("{}:", factors.caption()));
             self.painted(&cells::FACTOR_HEADINGS, factors.telling());
             if factors.left_out() > 0 {
                 let text = format!(
@@ -163,9 +163,9 @@ impl Page {
         if !scope.text.is_empty() {
             self.line(Paint::Bold, &format!("cell {}: {}", scope.cell, scope.text));
         }
-        let (ground, load) = (Ground::of_cell(scope), &scope.load);
+        let (tested, load) = (UnderTest::of_cell(scope), &scope.load);
         let time_out = Delay::from_ns(load.timeout_ns);
-        self.line(Paint::Plain, &format!("{} · load: {} · time-out {time_out}", ground.database, load.text));
+        self.line(Paint::Plain, &format!("{} · load: {} · time-out {time_out}", tested.database, load.text));
         let objective = &scope.objective;
         let within = Delay::from_ns(objective.response_ns);
         let whose = text::whose(objective);
@@ -179,7 +179,7 @@ impl Page {
             format!("objective: none; good is what is answered within {within} of its intended start")
         };
         self.line(Paint::Plain, &text);
-        for (what, line) in ground.lines() {
+        for (what, line) in tested.lines() {
             self.line(Paint::Plain, &format!("{what}: {line}"));
         }
         for fault in &scope.planned_faults {
@@ -371,7 +371,7 @@ impl Page {
 
     fn encryption(&mut self, scope: &Scope<'_>) {
         for trial in &scope.trials {
-            if let Some((verdict, line)) = ground::encrypted(trial) {
+            if let Some((verdict, line)) = under_test::encrypted(trial) {
                 let of = if scope.trials.len() > 1 { format!(", {}", scope.name(trial)) } else { String::new() };
                 self.section(&format!("Encryption{of}"));
                 self.line(proof_paint(verdict), &format!("  {}: {line}", text::proof(verdict)));

@@ -9,13 +9,13 @@ use brownout_units::{Delay, format_ns};
 use crate::{
     cells, detectors,
     escape::escape,
-    explained, ground,
+    explained,
     markup::{Cell, cell, details, marked, markup, table},
     proofs,
     scope::Scope,
     search,
     table::Paint,
-    text,
+    text, under_test,
 };
 
 /// All cells beside each other.
@@ -24,8 +24,8 @@ pub fn cells_beside(findings: &Findings, scopes: &[Scope<'_>]) -> String {
 }
 
 /// What the cells ran on.
-pub fn ground(scopes: &[Scope<'_>]) -> String {
-    painted("wide", ground::CAPTION, &ground::HEADINGS, ground::rows(scopes))
+pub fn under_test(scopes: &[Scope<'_>]) -> String {
+    painted("wide", under_test::CAPTION, &under_test::HEADINGS, under_test::rows(scopes))
 }
 
 /// What the faults did to each figure; none if nothing is judged.
@@ -38,12 +38,13 @@ pub fn figures(scope: &Scope<'_>) -> Option<String> {
 pub fn factors(findings: &Findings) -> Option<String> {
     let all = cells::factors(findings);
     let of = |factors: cells::Factors| {
-        let alone = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.alone);
+        let caption = factors.caption();
+        let alone = painted("wide", &caption, &cells::FACTOR_HEADINGS, factors.alone);
         if factors.together.is_empty() {
             return alone;
         }
-        let title = format!("{}: {} pairs of factors together", factors.figure, factors.together.len());
-        let together = painted("wide", &factors.figure, &cells::FACTOR_HEADINGS, factors.together);
+        let title = format!("{caption}: {} pairs of factors together", factors.together.len());
+        let together = painted("wide", &caption, &cells::FACTOR_HEADINGS, factors.together);
         alone + &details(&title, &together)
     };
     let caption = format!("<p>{}</p>", escape(&cells::factors_caption()));
@@ -339,7 +340,7 @@ pub fn proof(fault: &FaultFindings) -> String {
     if ramp {
         headings.push("severity");
     }
-    headings.extend(["asked", "measured", "tolerance", "after healing", "told by", "verdict"]);
+    headings.extend(["asked", "measured", "tolerance", "after healing", "shown by", "verdict"]);
     let worst = table("wide", &format!("{} — {}", fault.text, fault.effect), &headings, rows.collect());
     worst + &details(&format!("All {} subjects and sources", fault.rows.len()), &all_sources(fault))
 }

@@ -6,10 +6,7 @@ use brownout_analysis::{
 use brownout_record::Quantity;
 use brownout_units::format_ns;
 
-pub use brownout_analysis::words::{bound, percent, relative, relative_range, share};
-
-/// Of which operations a latency is that says nothing else of it, in words.
-pub const SHOWN: &str = "ok and timed out";
+pub use brownout_analysis::words::{SHOWN, bound, percent, relative, relative_range, share};
 
 /// Behind the name of a node that ended itself because its disk failed.
 pub const OF_ITS_DISK: &str = ", whose disk a fault made fail,";

@@ -72,7 +72,7 @@ fn the_lag_of_watches_says_that_it_is_of_those_too_that_did_not_tell() {
     let (phase, node) = ("fault".to_owned(), "n1".to_owned());
     found.trials[0].watches = vec![WatchLag { phase, node, events: 3, missing: 1, lag: Some(lag) }];
     for text in [summary(&found, Style { color: false, width: 120 }), html(&run, &found).unwrap()] {
-        for name in ["watch lag p50, ok+timed-out", "watch lag p99, ok+timed-out", "puts that no watch told of"] {
+        for name in ["watch lag p50, ok+timed-out", "watch lag p99, ok+timed-out", "puts that no watch reported"] {
             assert!(text.contains(name), "no {name}: {text}");
         }
     }

@@ -281,6 +281,32 @@ fn every_latency_says_of_which_operations_it_is() {
 }
 
 #[test]
+fn every_table_with_percentiles_names_their_population() {
+    // What the instrument erred by, and what the database counted, are no latencies of the load.
+    const OTHERS: [&str; 2] = ["How late the emulator", "What it served"];
+    let is_percentile = |text: &str| {
+        ["p50", "p95", "p99", "p99.9"].iter().any(|name| text == *name || text.starts_with(&format!("{name}, ")))
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for Shown { kind, page, .. } in shown() {
+        let tables = page.split("<caption>").skip(1).map(|rest| rest.split("</table>").next().unwrap());
+        for (caption, cells) in tables.map(|table| table.split_once("</caption>").unwrap()) {
+            let mut texts = cells.split('>').map(|part| part.split('<').next().unwrap());
+            let is_other = OTHERS.iter().any(|begins| caption.starts_with(begins));
+            if is_other || !(is_percentile(caption) || texts.any(is_percentile)) {
+                continue;
+            }
+            let named = ["ok and timed out", "answered ok and those that timed out"];
+            assert!(named.iter().any(|name| caption.contains(name)), "{kind}: {caption}");
+            seen.push(caption.to_owned());
+        }
+    }
+    for begins in ["Cells: ", "Operations by ", "What the faults did", "p50, baseline", "p99, baseline"] {
+        assert!(seen.iter().any(|caption| caption.starts_with(begins)), "{begins}: {seen:?}");
+    }
+}
+
+#[test]
 fn the_warm_ups_flood_does_not_dwarf_what_is_measured() {
     let figure = |synthetic: &Synthetic, which: &str| {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What trials tell: effects with intervals, verdicts, and where to look next.
+//! What trials show: effects with intervals, verdicts, and where to look next.
 //!
 //! Pure functions of numbers, which know nothing of databases, faults or files. The rules were chosen by simulation: how often
 //! each calls equal things different was counted over eleven kinds of noise, from two trials up (`docs/statistics.md`). What

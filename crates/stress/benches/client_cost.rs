@@ -186,7 +186,7 @@ fn judge(load: Load, tools: &[Tool], cells: &BTreeMap<usize, Cell>) {
         let met = if below { value <= aim } else { value >= aim };
         let sign = if below { "≤" } else { "≥" };
         let verdict = match value {
-            value if value.is_nan() => "not told",
+            value if value.is_nan() => "unknown",
             _ if met => "met",
             _ => "MISSED",
         };

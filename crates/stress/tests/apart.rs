@@ -17,7 +17,7 @@ use brownout_load::{
 use brownout_stress::{
     operations::StressWorkload,
     profile::Profile,
-    run::experiment::{Asked, ProfileLoad},
+    run::experiment::{ProfileLoad, ProfileLoadOptions},
     settings::{Op, Share},
 };
 use brownout_units::Rate;
@@ -34,7 +34,7 @@ queries:
 
 fn load(stub: &Stub, shares: [Share; 2], apart: bool) -> Arc<StressWorkload> {
     let no_files = |_: &Path| Err(io::Error::from(io::ErrorKind::NotFound));
-    let load = ProfileLoad::new(Asked {
+    let load = ProfileLoad::new(ProfileLoadOptions {
         profiles: vec![Profile::from_text("t.yaml", PROFILE.to_owned(), &no_files).unwrap()],
         ops: ["insert", "put"]
             .into_iter()

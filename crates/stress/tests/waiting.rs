@@ -17,7 +17,7 @@ use brownout_load::{
 };
 use brownout_stress::{
     profile::Profile,
-    run::experiment::{Asked, Made, ProfileLoad},
+    run::experiment::{PreparedLoad, ProfileLoad, ProfileLoadOptions},
     settings::{Op, Share},
 };
 use brownout_units::Rate;
@@ -69,8 +69,8 @@ fn profile(rows: u32) -> Profile {
     Profile::from_text("t.yaml", text, &no_files).unwrap()
 }
 
-fn made(stub: &Stub, rows: u32, operation: &str) -> Made {
-    let load = ProfileLoad::new(Asked {
+fn made(stub: &Stub, rows: u32, operation: &str) -> PreparedLoad {
+    let load = ProfileLoad::new(ProfileLoadOptions {
         profiles: vec![profile(rows)],
         ops: vec![Op { name: operation.to_owned(), share: Share::Weight(1.0) }],
         apart: false,

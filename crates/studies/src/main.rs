@@ -61,7 +61,7 @@ enum Command {
         run: PathBuf,
     },
     /// Compare the danger zone that a search has found with that of a grid; exit with 1 if they have nothing in common, the search's
-    /// is wider by more than a step of the grid, or it took more than a third of the grid's trials, with 3 if one of them does not tell.
+    /// is wider by more than a step of the grid, or it took more than a third of the grid's trials, with 3 if one of them is undetermined.
     Beside {
         /// The search: its directory or its run.db.
         search: PathBuf,
@@ -69,7 +69,7 @@ enum Command {
         grid: PathBuf,
     },
     /// Compare what two runs of the same design say of its cells; exit with 1 if they contradict each other anywhere, with 3 if they
-    /// are not of the same design or tell of no cell in common.
+    /// are not of the same design or have no judged cell in common.
     SameVerdicts {
         /// One of them: its directory or its run.db.
         one: PathBuf,
@@ -286,9 +286,9 @@ fn same_verdicts(one: &Path, other: &Path) -> Result<u8, StudyError> {
     }
     let count = |fit| cells.iter().filter(|both| both.fit() == fit).count();
     let (same, against) = (count(Fit::Same), count(Fit::Contradiction));
-    println!("{same} of {} cells are told the same, and {against} contradict each other.", cells.len());
+    println!("{same} of {} cells have the same verdict, and {against} contradict each other.", cells.len());
     if same + against == 0 {
-        println!("They tell of no cell in common: nothing follows.");
+        println!("They have no judged cell in common: nothing follows.");
         return Ok(3);
     }
     println!("{}", if against == 0 { "No cell contradicts: met." } else { "Not met." });

@@ -10,7 +10,7 @@ use brownout_report::{
 
 use crate::stored::{Cell, Series, Stored};
 
-/// More lines cannot be told apart.
+/// More lines are hard to distinguish.
 const LINES: usize = Ink::CYCLE.len();
 /// Of one plot: its file, and what it shows.
 struct Plot<'a> {

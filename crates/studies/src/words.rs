@@ -7,6 +7,10 @@ use crate::stored::Phase;
 /// What stands where there is no value.
 pub const NONE: &str = "–";
 
+/// Below a table of ours with response times: of which operations they are.
+pub const POPULATION: &str =
+    "\nPercentiles and means of ours: response times of operations ok and timed out (`ok+timed-out`).\n";
+
 /// With a comma between thousands; one decimal below ten.
 pub fn count(value: f64) -> String {
     if value < 9.95 {

@@ -36,7 +36,7 @@ fn goodput(findings: &Findings) -> Reused {
 }
 
 #[test]
-fn equal_trials_are_not_told_apart() {
+fn equal_trials_do_not_differ() {
     let equal = made(|_, _| ());
     assert!(differing(&reuse(&equal)).is_empty());
     let told = goodput(&equal);

@@ -224,6 +224,19 @@ fn tolerance_and_danger_zones_are_told_with_their_intervals() {
 }
 
 #[test]
+fn tables_of_ours_with_percentiles_name_their_population() {
+    let tolerated = Cell { rate: Some(400.0), threads: None, ..cell(&["n2 slow by 100ms"], 1, (400.0, 3.0)) };
+    let tolerance = stored("tolerance", &["faults"], vec![tolerated]);
+    let lossy = stored("flaky", &["loss"], vec![cell(&["80%"], 64, (12.0, 5_300.0))]);
+    let (_directory, text) = made(&[slow(), tolerance, lossy]);
+    for table in ["one-slow-node", "two-slow-nodes", "loss", "tolerance"] {
+        let from = text.find(&format!("<!-- table: {table} -->")).unwrap();
+        let own = text[from..].split("<!-- end -->").next().unwrap();
+        assert!(own.contains("p50") && own.contains("ok+timed-out"), "{table}: {own}");
+    }
+}
+
+#[test]
 fn a_changed_number_a_lost_plot_and_a_plot_too_many_are_seen() {
     let (directory, text) = made(&[slow()]);
     let differences = || Study::read(directory.path(), None).unwrap().differences().unwrap();

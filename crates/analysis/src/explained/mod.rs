@@ -141,7 +141,7 @@ fn with_leader(
 ) -> Result<Vec<Touched>, String> {
     let load = description.hosts.iter().find(|host| host.role == "load");
     let Some((placement, load)) = description.placement.as_ref().zip(load) else {
-        return Err("the plan does not tell where rows lie".to_owned());
+        return Err("the plan does not say where rows lie".to_owned());
     };
     let model = Model::new(placement, &load.name, &routes(description), leader)?;
     Ok(touched::touched(&model, faults))

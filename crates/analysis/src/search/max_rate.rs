@@ -25,7 +25,7 @@ pub struct CapacityFindings {
     /// What is known.
     pub outcome: CapacityOutcome,
     /// The rate at which half of the trials keep the objective, per second; of `never` and `always` the lowest and the highest
-    /// that was tried, of `not-told` the highest that was kept, if any was.
+    /// that was tried, of `undetermined` the highest that was kept, if any was.
     pub rate: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
@@ -43,8 +43,8 @@ pub enum CapacityOutcome {
     Never,
     /// Even the highest rate keeps it.
     Always,
-    /// These trials do not tell.
-    NotTold,
+    /// These trials do not show it.
+    Undetermined,
 }
 
 impl MaxRate {
@@ -114,8 +114,8 @@ impl MaxRate {
             },
             Next::End(Answer::Never { lowest }) => found(CapacityOutcome::Never, Some(lowest)),
             Next::End(Answer::Always { highest }) => found(CapacityOutcome::Always, Some(highest)),
-            Next::End(Answer::Undetermined { at_least, .. }) => found(CapacityOutcome::NotTold, at_least),
-            Next::Try(_) => found(CapacityOutcome::NotTold, capacity.highest_kept()),
+            Next::End(Answer::Undetermined { at_least, .. }) => found(CapacityOutcome::Undetermined, at_least),
+            Next::Try(_) => found(CapacityOutcome::Undetermined, capacity.highest_kept()),
         }
     }
 
@@ -146,12 +146,12 @@ impl MaxRate {
             CapacityOutcome::Always => {
                 format!("Even at {}, the highest rate that was tried, {phase} keeps {asked}.", rate(found.rate))
             }
-            CapacityOutcome::NotTold => match found.rate {
+            CapacityOutcome::Undetermined => match found.rate {
                 Some(_) => format!(
-                    "Not told: a trial at {} kept {asked} in {phase}; what becomes of it at higher rates, these trials do not say.",
+                    "Undetermined: a trial at {} kept {asked} in {phase}; what becomes of it at higher rates, these trials do not say.",
                     rate(found.rate)
                 ),
-                None => format!("Not told: no valid trial kept {asked} in {phase}."),
+                None => format!("Undetermined: no valid trial kept {asked} in {phase}."),
             },
         }
     }

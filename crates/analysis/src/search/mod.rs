@@ -180,7 +180,7 @@ pub(crate) fn search(
             found.deviation = zone.learnt(&lessons).map(|learnt| learnt.deviation());
             found.levels = zone.levels(&lessons);
             found.thresholds = zone.thresholds(&lessons);
-            found.is_told = found.thresholds.iter().all(|one| one.outcome != ThresholdOutcome::NotTold);
+            found.is_told = found.thresholds.iter().all(|one| one.outcome != ThresholdOutcome::Undetermined);
             found.sentence = zone.sentence(&found.factor, &found.thresholds, &lessons);
         }
         SearchDescription::MaxRate { share, response_ns, from, to, precision } => {
@@ -189,7 +189,7 @@ pub(crate) fn search(
             let faulty = cells.iter().any(|cell| !cell.description.faults.is_empty());
             found.kind = "max-rate";
             found.is_over = rate.next(&lessons).is_none();
-            found.is_told = answer.outcome != CapacityOutcome::NotTold;
+            found.is_told = answer.outcome != CapacityOutcome::Undetermined;
             found.levels = rate.levels(&lessons);
             found.sentence = rate.sentence((*share, *response_ns), faulty, &answer);
             found.capacity = Some(answer);
@@ -215,7 +215,7 @@ impl SearchFindings {
             Some(LevelFindings { kept: Some(kept), trials, .. }) => {
                 format!("Kept the objective of the search in {kept} of {}.", count(*trials))
             }
-            _ => "Not told: it has no valid trial.".to_owned(),
+            _ => "Undetermined: it has no valid trial.".to_owned(),
         }
     }
 }

@@ -53,8 +53,8 @@ pub enum ThresholdOutcome {
     Below,
     /// Less is lost even at the most severe one, and nowhere more.
     NotReached,
-    /// These trials do not tell; an end may be known.
-    NotTold,
+    /// These trials do not show it; an end may be known.
+    Undetermined,
 }
 
 impl DangerZone {
@@ -148,7 +148,7 @@ impl DangerZone {
                 (Some(_), None) if is_end(low, self.range.1) && !self.seems_passed(lessons, *loss) => {
                     ThresholdOutcome::NotReached
                 }
-                _ => ThresholdOutcome::NotTold,
+                _ => ThresholdOutcome::Undetermined,
             };
             ThresholdFindings {
                 loss: *loss,
@@ -179,7 +179,7 @@ impl DangerZone {
     pub(super) fn sentence(&self, factor: &str, found: &[ThresholdFindings], lessons: &[Lesson]) -> String {
         let Some(zone) = self.learnt(lessons) else {
             return format!(
-                "Not told: fewer than {LEAST_WITHOUT} trials without a fault are valid, and without them nobody knows how \
+                "Undetermined: fewer than {LEAST_WITHOUT} trials without a fault are valid, and without them nobody knows how \
                  trials scatter."
             );
         };
@@ -201,7 +201,7 @@ impl DangerZone {
                 ThresholdOutcome::NotReached => {
                     format!("A loss of {loss} of the goodput is not reached up to {factor} {}. ", is(&one.low))
                 }
-                ThresholdOutcome::NotTold => {
+                ThresholdOutcome::Undetermined => {
                     let known = match (&one.low, &one.high) {
                         (Some(low), _) => format!(": not up to {factor} {low}, and beyond that no trial is sure"),
                         (None, Some(high)) => {
@@ -216,9 +216,9 @@ impl DangerZone {
                 text += &format!("Not monotone: at {} less than {loss} is lost again. ", one.back.join(", "));
             }
         }
-        let untold = found.iter().any(|one| one.outcome == ThresholdOutcome::NotTold);
-        if untold && zone.deviation() > NOISY {
-            text += &format!("Trials scatter by {:.1}%: longer phases would tell more. ", zone.deviation() * 100.0);
+        let is_open = found.iter().any(|one| one.outcome == ThresholdOutcome::Undetermined);
+        if is_open && zone.deviation() > NOISY {
+            text += &format!("Trials scatter by {:.1}%: longer phases would show more. ", zone.deviation() * 100.0);
         }
         text.trim_end().to_owned()
     }

@@ -101,7 +101,7 @@ fn what_one_side_loses_is_worse_there_and_better_on_the_other() {
 }
 
 #[test]
-fn runs_that_scatter_are_not_told_apart_by_their_many_trials() {
+fn runs_that_scatter_do_not_differ_by_their_many_trials() {
     // Trials of a run are alike to a thousandth; its runs lie 5 % apart.
     let run = trials(6, |_, _, _| 0.0);
     let comparison = sides(&offering(&[300, 318], &run), &offering(&[312, 330], &run));

@@ -80,17 +80,17 @@ fn operations_that_time_out_are_read_from_the_record_as_a_lower_bound() {
 }
 
 #[test]
-fn a_verdict_says_what_so_few_blocks_can_tell_and_what_they_cannot() {
+fn a_verdict_says_what_so_few_blocks_can_show_and_what_they_cannot() {
     let (found, _) = analysed(&two_blocks());
     let effect = &found.cells[0].effect;
     assert_eq!(effect.outcome, Outcome::Worse);
     assert!(effect.reason.starts_with("over 2 blocks with 1 trial without a fault in each the 95% interval"));
-    assert!(effect.reason.contains("four of five such runs would tell a change beyond -"), "{}", effect.reason);
+    assert!(effect.reason.contains("four of five such runs would detect a change beyond -"), "{}", effect.reason);
     assert!(effect.reason.ends_with("most would miss one half as large"), "{}", effect.reason);
 }
 
 #[test]
-fn a_factor_that_is_not_told_says_how_many_more_blocks_would() {
+fn an_inconclusive_factor_says_how_many_more_blocks_would() {
     // The second level's trials are slower by 6 %, 0 and 3 %, whatever the fault.
     let (found, _) = analysed(&Synthetic {
         trials: 3,

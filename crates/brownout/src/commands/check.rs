@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use brownout_analysis::{Candidate, Ground, Touched, Visible, touchable, touchable_by_role, words};
+use brownout_analysis::{Candidate, Touched, UnderTest, Visible, touchable, touchable_by_role, words};
 use brownout_lab::{
     Design, Plan,
     design::Cell,
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// An earlier run whose trials without a fault show the noise: tells what effect this design can see.
+    /// An earlier run whose trials without a fault show the noise: says what effect this design can detect.
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
     /// Print the plan as one JSON object (docs/json.md).
@@ -127,7 +127,7 @@ pub fn check(arguments: &Arguments) -> u8 {
     }
 }
 
-/// What the design can see. The error is already told.
+/// What the design can see. The error is already printed.
 fn visible(pilot: &Path, design: &Design) -> Result<Visible, u8> {
     let run = Run::open(pilot).map_err(|error| {
         output::fail(error);
@@ -312,11 +312,11 @@ fn of_search(design: &DesignDescription, search: &SearchDescription) -> String {
     let which = match search {
         SearchDescription::DangerZone { .. } => {
             format!(
-                ": {without_fault} without a fault among one at each of 13 severities, in random order, then where they tell most"
+                ": {without_fault} without a fault among one at each of 13 severities, in random order, then where it is least sure"
             )
         }
         SearchDescription::MaxRate { .. } => {
-            ": the rate doubles, or halves, until it has missed and kept; then where trials tell most".to_owned()
+            ": the rate doubles, or halves, until it has missed and kept; then where it is least sure".to_owned()
         }
     };
     format!("trials      at most {trials}{which}; one that is not valid is tried up to {attempts} times")
@@ -375,13 +375,13 @@ const LEAVES: &str =
 /// What is planned for a cell.
 fn of_cell(cell: &CheckedCell) -> Vec<String> {
     let (plan, faults) = (&cell.plan, &cell.faults);
-    let ground = Ground::planned(plan);
-    let mut lines = vec![format!("database    {}", ground.database)];
+    let tested = UnderTest::planned(plan);
+    let mut lines = vec![format!("database    {}", tested.database)];
     if !plan.external {
         let hosts: Vec<String> = plan.hosts.iter().map(|host| format!("{} ({})", host.name, host.address)).collect();
         lines.push(format!("hosts       {}", hosts.join(", ")));
     }
-    for (what, line) in ground.lines() {
+    for (what, line) in tested.lines() {
         lines.push(format!("{what:<12}{line}"));
         if what == "overlay" {
             lines.extend(cell.overlay.iter().map(|means| format!("            {means}")));

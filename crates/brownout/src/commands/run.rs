@@ -94,7 +94,7 @@ impl Asked {
     }
 }
 
-/// What a run that goes on is asked, and what is added to that. The error is already told.
+/// What a run that goes on is asked, and what is added to that. The error is already printed.
 pub fn resumed(run: &Path, file: Option<&Path>, more: More) -> Result<Asked, u8> {
     let resumed = brownout_lab::resume(run, file, more).map_err(|error| {
         output::fail(&error);
@@ -187,7 +187,7 @@ fn show(json: bool, directory: &Path, lab: Option<u8>) -> u8 {
     if shown.findings.verdict.validity == Validity::Interrupted || lab.is_some_and(|code| code != WRONG) {
         eprintln!("to go on with what is missing: brownout run --resume {}", directory.display());
     }
-    // What the run itself came to matters more than what could not be told of it.
+    // What the run itself came to matters more than what could not be said of it.
     match lab.unwrap_or_else(|| brownout_analysis::exit_code(&shown.findings)) {
         0 => output::code(printed.and(report.map(drop)), 0),
         code => code,

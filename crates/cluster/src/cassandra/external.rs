@@ -89,7 +89,7 @@ impl Entrance {
         match ask() {
             Ok(rows) => match rows.first().map(Vec::as_slice) {
                 Some([Some(version)]) => ClusterView { missing: Vec::new(), schema: Some(hex(version)) },
-                _ => ClusterView::lacking(format!("{} tells no version of its schema", member.name)),
+                _ => ClusterView::lacking(format!("{} reports no version of its schema", member.name)),
             },
             Err(error) => ClusterView::lacking(format!("{} ({}) does not answer: {error}", member.name, member.client)),
         }

@@ -103,7 +103,7 @@ fn read(attributes: &[(String, Value)]) -> Option<Told> {
 /// says what it still does. Runs in the node's network; blocks for some tenths of a second, and for seconds if something is wrong.
 pub(super) fn forget(own: Ipv4Addr, jmx_port: u16) -> Result<(), String> {
     let jmx = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), jmx_port);
-    let open = |patience| Client::open(jmx, patience).map_err(|error| format!("it cannot be told by JMX ({error})"));
+    let open = |patience| Client::open(jmx, patience).map_err(|error| format!("its JMX does not answer ({error})"));
     let collected = open(COLLECTED_WITHIN)?.invoke(MEMORY, "gc", &[]);
     collected.map_err(|error| format!("its heap cannot be collected ({error})"))?;
     forget_of(&mut open(PATIENCE)?, own)

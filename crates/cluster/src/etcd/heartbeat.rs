@@ -41,7 +41,7 @@ impl Heartbeat for Beating {
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let Some(response) = http::take(input).map_err(wrong)? else { return Ok(None) };
         if response.status != 200 {
-            return Err(wrong("it does not tell its version"));
+            return Err(wrong("it does not report its version"));
         }
         let number = self.open.pop_front().ok_or_else(|| wrong("an answer to no question"))?;
         let shows_ns = response.date.and_then(|seconds| seconds.checked_mul(RESOLUTION_NS));

@@ -54,7 +54,7 @@ pub(super) fn told(
             Ok(output) => return Ok(output.map_err(|error| error.to_string())),
             Err(_) if interrupted() => break Err(ProvisionError::Interrupted),
             Err(_) if Instant::now() >= end => {
-                break Ok(Err(format!("it does not tell its version within {} s", limit.as_secs())));
+                break Ok(Err(format!("it does not report its version within {} s", limit.as_secs())));
             }
             Err(_) => {}
         }

@@ -456,7 +456,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let silent = script(directory.path(), "etcd", "sleep 300; true");
         let told = told(&mut Command::new(&silent), Duration::from_secs(1), &|| false).unwrap();
-        assert_eq!(told.unwrap_err(), "it does not tell its version within 1 s");
+        assert_eq!(told.unwrap_err(), "it does not report its version within 1 s");
         let interrupted = given(&silent, &|| true);
         assert!(matches!(interrupted, Err(ProvisionError::Interrupted)), "{interrupted:?}");
     }

@@ -42,7 +42,7 @@ pub(super) fn refuse_roles(who: &Who, hosts: &Hosts) -> Result<(), Failure> {
     match who.names.iter().find(is_role) {
         None => Ok(()),
         Some(name) => Err(Failure::wrong(format!(
-            "the {name} now may not be the node that was struck; write the name of the node (brownout status tells \
+            "the {name} now may not be the node that was struck; write the name of the node (brownout status shows \
              what is in force)"
         ))),
     }

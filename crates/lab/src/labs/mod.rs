@@ -4,9 +4,9 @@
 //! is whatever it starts: emulator, probes, load, nodes. They share the record, a batch at a time, and the choice of
 //! what comes next (`shared.rs`).
 
+mod labelled;
 mod room;
 mod shared;
-mod told;
 mod turns;
 
 use std::path::Path;
@@ -14,8 +14,8 @@ use std::path::Path;
 use brownout_machine::{Core, Processors, available_memory};
 
 pub(crate) use self::{
+    labelled::Labelled,
     shared::{Ready, Shared},
-    told::Told,
 };
 pub use crate::shares::Labs;
 use crate::{LabError, design::Design, machine, planner::Planner};

@@ -190,7 +190,7 @@ impl Check<'_> {
         }
         if sets_clocks && self.versions(hosts)?.values().any(|version| version.starts_with("3.11")) {
             let warning =
-                "nodes of Cassandra 3.11 tell no clock that goes back: a fault that sets one back cannot be proven";
+                "nodes of Cassandra 3.11 report no clock that goes back: a fault that sets one back cannot be proven";
             warnings.push(warning.to_owned());
         }
         Ok(warnings)

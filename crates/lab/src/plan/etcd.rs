@@ -96,7 +96,7 @@ impl Check<'_> {
         let [put, range, serializable, txn] = weights.map(to_u32);
         if watchers > 0 && put + txn == 0 {
             let message =
-                "nothing is put, so no watch has anything to tell; write mix: { put: 1 }, or leave watchers out";
+                "nothing is put, so no watch has anything to report; write mix: { put: 1 }, or leave watchers out";
             return self.complain("load.watchers", message.to_owned());
         }
         let work = EtcdLoad {

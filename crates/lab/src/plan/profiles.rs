@@ -7,7 +7,7 @@ use brownout_generate::types::{CqlType, TableDefinition, TypeError};
 use brownout_load::Consistency;
 use brownout_stress::{
     profile::{Profile, RequestSpec, Resolved, What, resolve},
-    run::experiment::{Asked, ProfileLoad},
+    run::experiment::{ProfileLoad, ProfileLoadOptions},
     schema::{definition::identifier, replication::Replication, table::stored_name},
     settings::{Op, Share},
 };
@@ -95,7 +95,7 @@ impl Check<'_> {
         }
         let copies = self.copies_of(&profiles, hosts)?;
         self.consistencies(consistency, &ops, &profiles, &copies)?;
-        let asked = Asked {
+        let options = ProfileLoadOptions {
             ops: ops.iter().map(|op| Op { name: op.name.clone(), share: op.share }).collect(),
             apart: own.is_some(),
             profiles,
@@ -103,7 +103,7 @@ impl Check<'_> {
             partitions,
             keys: section.keys.clone(),
         };
-        let mut load = ProfileLoad::new(asked).or_else(|error| self.complain("load.ops", error.to_string()))?;
+        let mut load = ProfileLoad::new(options).or_else(|error| self.complain("load.ops", error.to_string()))?;
         for (place, copies) in copies.iter().enumerate() {
             if let Copies::Ours(cql, _) = copies {
                 load.define_keyspace(place, cql.clone());

@@ -320,7 +320,7 @@ fn only_the_chosen_cipher_suite_is_spoken() {
 }
 
 #[test]
-fn a_port_without_tls_is_told_apart() {
+fn a_port_without_tls_is_recognized() {
     let files = Files::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

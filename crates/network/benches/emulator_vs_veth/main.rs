@@ -92,14 +92,14 @@ const CONGESTION_CONTROL: &str = "cubic";
 const QUIET: f64 = 0.05;
 
 /// A pair of hosts to measure between.
-trait Ground: Sync {
+trait Hosts: Sync {
     /// Runs `work` inside of host `host` (0 or 1).
     fn run<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T;
     /// The address of that host.
     fn address(&self, host: usize) -> std::net::Ipv4Addr;
 }
 
-impl Ground for Network {
+impl Hosts for Network {
     fn run<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T {
         self.hosts()[host].run(work).expect("a thread can enter a host that it made")
     }
@@ -137,11 +137,11 @@ fn main() {
     }
 }
 
-/// Bulk transfers and round trips on both grounds, by turns.
+/// Bulk transfers and round trips on both networks, by turns.
 fn transfers(emulator: &Network, veth: &Veth, rounds: u32, seconds: Duration) {
     println!(
         "\nround  {:<20}  TCP Gbit/s  CPU-s/Gbit (machine)  CPU-s/Gbit (process)  RTT p50 µs  RTT p99 µs",
-        "ground"
+        "network"
     );
     let delay = Impairment::delay("1ms".parse().expect("a delay"));
     let loss = Impairment { loss: Loss::Independent("0.1%".parse().expect("a share")), ..Impairment::NONE };
@@ -193,9 +193,9 @@ fn transfers(emulator: &Network, veth: &Veth, rounds: u32, seconds: Duration) {
     );
 }
 
-fn print(number: u32, ground: &str, round: Round) -> Round {
+fn print(number: u32, network: &str, round: Round) -> Round {
     println!(
-        "{number:>5}  {ground:<20}  {:>10.2}  {:>20.3}  {:>20.3}  {:>10.1}  {:>10.1}",
+        "{number:>5}  {network:<20}  {:>10.2}  {:>20.3}  {:>20.3}  {:>10.1}  {:>10.1}",
         round.gbit_per_s, round.machine_cpu_per_gbit, round.process_cpu_per_gbit, round.rtt_p50_us, round.rtt_p99_us
     );
     round

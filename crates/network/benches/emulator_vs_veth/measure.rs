@@ -1,4 +1,4 @@
-//! What is measured of a ground.
+//! What is measured between two hosts.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Ground;
+use super::Hosts;
 
 /// A datagram whose answer takes longer was lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);
@@ -33,11 +33,11 @@ pub struct Round {
     pub rtt_p99_us: f64,
 }
 
-pub fn round(ground: &impl Ground, seconds: Duration) -> Round {
-    let (gbit_per_s, per_gbit) = bulk(ground, seconds);
+pub fn round(hosts: &impl Hosts, seconds: Duration) -> Round {
+    let (gbit_per_s, per_gbit) = bulk(hosts, seconds);
     let [machine_cpu_per_gbit, process_cpu_per_gbit, emulator_user_cpu_per_gbit, emulator_kernel_cpu_per_gbit] =
         per_gbit;
-    let (rtt_p50_us, rtt_p99_us) = ping(ground, Duration::from_secs(1));
+    let (rtt_p50_us, rtt_p99_us) = ping(hosts, Duration::from_secs(1));
     Round {
         gbit_per_s,
         machine_cpu_per_gbit,
@@ -51,9 +51,9 @@ pub fn round(ground: &impl Ground, seconds: Duration) -> Round {
 
 /// Lets TCP have as much under way as 20 Gbit/s for some milliseconds need. A kernel's usual 4 MiB of unacknowledged data
 /// (`tcp_wmem`) are 15 Gbit/s at a round trip of 2.2 ms: that would be a measurement of this limit.
-pub fn widen_windows(ground: &impl Ground) {
+pub fn widen_windows(hosts: &impl Hosts) {
     for host in 0..2 {
-        ground.run(host, || {
+        hosts.run(host, || {
             for name in ["tcp_wmem", "tcp_rmem"] {
                 let path = format!("/proc/sys/net/ipv4/{name}");
                 fs::write(&path, "4096 131072 67108864").unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -63,8 +63,8 @@ pub fn widen_windows(ground: &impl Ground) {
 }
 
 /// One TCP stream from host 0 to host 1, at full speed: Gbit/s, and CPU seconds per Gbit, as [`Round`] has them.
-fn bulk(ground: &impl Ground, seconds: Duration) -> (f64, [f64; 4]) {
-    let listener = ground.run(1, || TcpListener::bind((ground.address(1), 0)).unwrap());
+fn bulk(hosts: &impl Hosts, seconds: Duration) -> (f64, [f64; 4]) {
+    let listener = hosts.run(1, || TcpListener::bind((hosts.address(1), 0)).unwrap());
     let target = listener.local_addr().unwrap();
     let received = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
@@ -78,7 +78,7 @@ fn bulk(ground: &impl Ground, seconds: Duration) -> (f64, [f64; 4]) {
             }
         }
     });
-    let mut stream = ground.run(0, || TcpStream::connect(target).unwrap());
+    let mut stream = hosts.run(0, || TcpStream::connect(target).unwrap());
     let sender = thread::spawn({
         let stop = Arc::clone(&stop);
         move || {
@@ -105,9 +105,9 @@ fn bulk(ground: &impl Ground, seconds: Duration) -> (f64, [f64; 4]) {
 }
 
 /// Round trips of a 64-byte datagram between two waiting threads: median and 99th percentile, µs.
-fn ping(ground: &impl Ground, time: Duration) -> (f64, f64) {
+fn ping(hosts: &impl Hosts, time: Duration) -> (f64, f64) {
     let socket = |host: usize| {
-        let socket = ground.run(host, || UdpSocket::bind((ground.address(host), 0)).unwrap());
+        let socket = hosts.run(host, || UdpSocket::bind((hosts.address(host), 0)).unwrap());
         socket.set_read_timeout(Some(LOST_AFTER)).unwrap();
         socket
     };

@@ -16,7 +16,7 @@ use std::{
 use brownout_base::clock::realtime_ns;
 use hdrhistogram::Histogram;
 
-use super::Ground;
+use super::Hosts;
 
 /// Bytes of a datagram: 60 as an IP packet.
 const SIZE: usize = 32;
@@ -60,8 +60,8 @@ pub fn apart(rate: u32) -> Duration {
 
 /// Sends `rate` datagrams a second from host 0 to host 1, in time slots of 100 µs, and waits until all must have arrived,
 /// with `delay` on their way.
-pub fn stream(ground: &impl Ground, rate: u32, lasts: Duration, delay: Duration) -> Stream {
-    let bind = |host: usize| ground.run(host, || UdpSocket::bind((ground.address(host), 0)).unwrap());
+pub fn stream(hosts: &impl Hosts, rate: u32, lasts: Duration, delay: Duration) -> Stream {
+    let bind = |host: usize| hosts.run(host, || UdpSocket::bind((hosts.address(host), 0)).unwrap());
     let (source, sink) = (bind(0), bind(1));
     source.connect(sink.local_addr().unwrap()).unwrap();
     set_option(&sink, libc::SO_TIMESTAMPNS, 1);

@@ -2,7 +2,7 @@
 
 use std::{fs::File, net::Ipv4Addr, os::fd::AsRawFd, process::Command, thread, time::Duration};
 
-use super::Ground;
+use super::Hosts;
 
 pub struct Veth {
     hosts: [Namespace; 2],
@@ -53,7 +53,7 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, 0, 1 + host as u8)
 }
 
-impl Ground for Veth {
+impl Hosts for Veth {
     fn run<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> T {
         self.hosts[host].run(work)
     }

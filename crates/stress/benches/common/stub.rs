@@ -2,7 +2,7 @@
 //!
 //! It answers every EXECUTE with VOID, keeps nothing, and knows the tables that drivers read when they connect. A thread
 //! per connection reads what has come, answers all of it, and writes once. It can freeze in a rhythm, and nodes can be
-//! slow. It is a process of its own, on one CPU, so that what a client costs is told apart from what the server costs.
+//! slow. It is a process of its own, on one CPU, so that what a client costs is measured apart from what the server costs.
 
 use std::{
     collections::VecDeque,

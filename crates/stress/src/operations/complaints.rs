@@ -121,7 +121,7 @@ impl Complaints {
         let untold = self.untold.swap(0, Ordering::Relaxed);
         if untold > 0 {
             lines.push(format!(
-                "... and {untold} more operations failed (at most {LINES_PER_SECOND} are told a second)"
+                "... and {untold} more operations failed (at most {LINES_PER_SECOND} are printed a second)"
             ));
         }
         lines

@@ -133,7 +133,7 @@ impl Profile {
             for query in self.queries.iter().filter(|query| !is_select(query)) {
                 self.notes.push(format!(
                     "{}: {} may change rows that queries with check: compare with those of insert; what it has changed or \
-                     removed is told as wrong",
+                     removed is reported as wrong",
                     self.file, query.name
                 ));
             }

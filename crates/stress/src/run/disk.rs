@@ -201,7 +201,7 @@ impl Disks<'_> {
                     );
                     (text, true)
                 }
-                Some(size) => unknown(&format!("CQL only tells that it takes {size} MiB on the disk of {node}")),
+                Some(size) => unknown(&format!("CQL only says that it takes {size} MiB on the disk of {node}")),
             },
             Ok(Err(refused)) => unknown(refused.reason()),
             Err(error) => unknown(&error.to_string()),

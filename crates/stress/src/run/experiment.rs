@@ -29,7 +29,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 
 /// The load as the experiment specifies it.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ProfileLoadOptions {
     /// Profiles, read and checked; operations without a profile's name belong to the first.
     pub profiles: Vec<Profile>,
     /// The operations.
@@ -54,7 +54,7 @@ pub struct ProfileLoad {
 }
 
 /// What the engine is given.
-pub struct Made {
+pub struct PreparedLoad {
     /// Writes every partition of every table once, whole; a flow for each table. It ends by itself.
     pub filling: Arc<StressWorkload>,
     /// How many partitions that is, over all tables.
@@ -70,8 +70,8 @@ impl ProfileLoad {
     ///
     /// # Errors
     /// An operation of such a name does not exist.
-    pub fn new(asked: Asked) -> Result<Self, RunError> {
-        let Asked { profiles, ops, apart, consistency, partitions, keys } = asked;
+    pub fn new(options: ProfileLoadOptions) -> Result<Self, RunError> {
+        let ProfileLoadOptions { profiles, ops, apart, consistency, partitions, keys } = options;
         let ops = profile::resolve(&ops, &profiles)?;
         // Whatever experiments do not specify is as in a plain command.
         let mut settings = Settings::parse(&["user", "profile=experiment", "ops(insert=1)", "duration=1s"])?;
@@ -146,7 +146,7 @@ impl ProfileLoad {
         wire: &WireOptions,
         seed: u64,
         interrupted: Interrupted<'_>,
-    ) -> Result<Made, RunError> {
+    ) -> Result<PreparedLoad, RunError> {
         let mut settings = self.settings.clone();
         // Any number is valid, and a trial's seed can be any number.
         settings.command.seed = Some(seed.cast_signed());
@@ -163,7 +163,7 @@ impl ProfileLoad {
         let load = StressWorkload::new(plan::operations(&user, &from.settings, None, None)?)?;
         let filling = StressWorkload::new(self.filling(&user, &from.settings)?)?;
         let partitions = self.partitions * user.tables.len() as u64;
-        Ok(Made { filling: Arc::new(filling), partitions, load: Arc::new(load), notes: console.kept() })
+        Ok(PreparedLoad { filling: Arc::new(filling), partitions, load: Arc::new(load), notes: console.kept() })
     }
 
     /// What fills the tables.
@@ -212,7 +212,7 @@ impl ProfileLoad {
     }
 }
 
-impl Made {
+impl PreparedLoad {
     /// Flows of the filling: one for each table.
     pub fn tables(&self) -> usize {
         self.filling.flows()

@@ -84,7 +84,7 @@ impl<'a> User<'a> {
             {
                 console.aside(format!(
                     "WARNING: validate of table '{name}' expects the rows that -pop contents=sorted writes, as in \
-                     cassandra-stress; rows that were written otherwise are told to be wrong. Write and validate with -pop \
+                     cassandra-stress; rows that were written otherwise are reported as wrong. Write and validate with -pop \
                      contents=sorted, or with 'generator: v2' in the profile, whose rows are the same in any order"
                 ));
             }

@@ -99,7 +99,7 @@ impl Control {
             if begun.elapsed() > limit.time {
                 let tell = |(node, version): (&SocketAddr, &Result<String, String>)| match version {
                     Ok(version) => format!("{node} has {version}"),
-                    Err(reason) => format!("{node} tells {reason}"),
+                    Err(reason) => format!("{node} reports {reason}"),
                 };
                 let state = versions.iter().map(tell).collect::<Vec<_>>().join("; ");
                 return Err(SchemaError::Deadline {

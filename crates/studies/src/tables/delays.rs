@@ -5,7 +5,7 @@ use crate::{
     published::{ClosedLoops, SlowAndFlaky},
     stored::{Cell, Effect, Phase, Stored},
     table::Table,
-    words::{NONE, count, interval, ms, or_none, p99, ratio, time},
+    words::{NONE, POPULATION, count, interval, ms, or_none, p99, ratio, time},
 };
 
 /// What a closed loop can do at most if that share of its operations waits for the delay, and nothing else takes any time.
@@ -112,7 +112,7 @@ pub fn slow(run: &Stored, level: usize, published: &ClosedLoops) -> Option<Strin
         let against = cell.effect("delivered");
         row(cell.levels.last()?, cell.trials, &cell.phases, against, predicted);
     }
-    Some(table.text())
+    Some(table.text() + POPULATION)
 }
 
 /// Delay ÷ mean latency of the baseline, and what is left of the baseline: the same curve, whoever measures.

@@ -4,7 +4,7 @@ use crate::{
     published::Etcd,
     stored::{Cell, Phase, Stored},
     table::Table,
-    words::{NONE, change, count, interval, or_none, p99, time},
+    words::{NONE, POPULATION, change, count, interval, or_none, p99, time},
 };
 
 fn phase<'a>(cell: &'a Cell, name: &str) -> Option<&'a Phase> {
@@ -62,7 +62,7 @@ pub fn tolerance(run: &Stored) -> String {
             both(cell, p99),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }
 
 /// A closed loop: the loss of throughput, which is what was published.
@@ -100,5 +100,5 @@ pub fn throughput(run: &Stored) -> String {
             both(cell, |phase| time(phase.p50_ns)),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }

@@ -4,7 +4,7 @@ use crate::{
     published::{Paper, Ping},
     stored::{Cell, Phase, Proof, Stored},
     table::Table,
-    words::{NONE, change, count, interval, lost, or_none, p99, ratio, time},
+    words::{NONE, POPULATION, change, count, interval, lost, or_none, p99, ratio, time},
 };
 
 fn phase<'a>(cell: &'a Cell, name: &str) -> Option<&'a Phase> {
@@ -48,7 +48,7 @@ pub fn lossy(run: &Stored, paper: &Paper) -> String {
             or_none(paper.map(|one| 1.0 - one.loss), ratio),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }
 
 /// The ping that was published, and ours.
@@ -152,5 +152,5 @@ pub fn tolerance(run: &Stored) -> String {
             both(&|phase| p99(phase)),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }

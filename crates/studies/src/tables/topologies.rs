@@ -4,7 +4,7 @@ use crate::{
     published::{Ran, TopologiesAndClocks, Topology},
     stored::{Cell, Phase, Stored},
     table::Table,
-    words::{NONE, count, ms, or_none, p99, time},
+    words::{NONE, POPULATION, count, ms, or_none, p99, time},
 };
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -94,7 +94,7 @@ pub fn closed(run: &Stored, published: &TopologiesAndClocks) -> String {
             found.map_or_else(|| NONE.to_owned(), p99),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }
 
 /// Ours by the clock, with three copies.
@@ -127,7 +127,7 @@ pub fn open(run: &Stored) -> String {
             found.map_or_else(|| NONE.to_owned(), p99),
         ]);
     }
-    table.text()
+    table.text() + POPULATION
 }
 
 /// Topology and load of a cell.

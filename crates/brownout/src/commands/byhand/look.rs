@@ -13,7 +13,7 @@ use crate::output;
 
 /// Between two looks of `--watch`.
 const WATCH: Duration = Duration::from_secs(1);
-/// A lab that is asked how it is, for `ls`, answers by then, or is told as one that does not.
+/// A lab that is asked how it is, for `ls`, answers by then, or is shown as one that does not.
 const LS_WITHIN: Duration = Duration::from_secs(3);
 
 #[derive(clap::Args)]

@@ -32,7 +32,7 @@ pub(in crate::emulator) fn write(refusal: Refusal, packet: &[u8], out: &mut [u8]
     let is_error = match (carried.protocol, packet.get(carried.at)) {
         // Unreachable, source quench, redirect, time exceeded, parameter problem.
         (ICMP, Some(kind)) => matches!(kind, 3 | 4 | 5 | 11 | 12),
-        // All below are errors; redirects are told apart.
+        // All below are errors; redirects are not, and get no answer either.
         (ICMPV6, Some(kind)) => *kind < 128 || *kind == 137,
         _ => false,
     };

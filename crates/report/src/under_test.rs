@@ -1,6 +1,6 @@
 //! What the cells of a run ran on, each once: rows for the terminal and for the HTML report.
 
-use brownout_analysis::{Ground, Proof, TrialFindings};
+use brownout_analysis::{Proof, TrialFindings, UnderTest};
 
 use crate::{scope::Scope, table::Paint, text};
 
@@ -14,17 +14,17 @@ const ALL: &str = "all";
 
 /// One row for all cells that ran on the same, in the order of the first of them.
 pub fn rows(scopes: &[Scope<'_>]) -> Vec<(Paint, Vec<String>)> {
-    let mut all: Vec<(Ground, Vec<u32>)> = Vec::new();
+    let mut all: Vec<(UnderTest, Vec<u32>)> = Vec::new();
     for scope in scopes {
-        let ground = Ground::of_cell(scope);
-        match all.iter_mut().find(|(known, _)| *known == ground) {
+        let tested = UnderTest::of_cell(scope);
+        match all.iter_mut().find(|(known, _)| *known == tested) {
             Some((_, cells)) => cells.push(scope.cell),
-            None => all.push((ground, vec![scope.cell])),
+            None => all.push((tested, vec![scope.cell])),
         }
     }
     let is_one = all.len() == 1;
-    let row = |(ground, cells): (Ground, Vec<u32>)| {
-        let Ground { database, network, overlay, encryption } = ground;
+    let row = |(tested, cells): (UnderTest, Vec<u32>)| {
+        let UnderTest { database, network, overlay, encryption } = tested;
         let cells = if is_one { ALL.to_owned() } else { spans(&cells) };
         (Paint::Plain, vec![database, network.join("; "), overlay, encryption, cells])
     };

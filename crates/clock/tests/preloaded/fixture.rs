@@ -19,7 +19,7 @@ use crate::witness::VARIABLE;
 /// Far more than any answer takes, far less than the hour that a wrong one would.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub struct Ground {
+pub struct Fixture {
     pub directory: TempDir,
     pub object: PathBuf,
     pub file: PathBuf,
@@ -27,14 +27,14 @@ pub struct Ground {
     pub began_ns: i64,
 }
 
-impl Ground {
+impl Fixture {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let object = write_object(directory.path()).unwrap();
         let file = directory.path().join("clock");
         let clock = HostClock::create(&file).unwrap();
-        Ground { directory, object, file, clock, began_ns: machine_ns() }
+        Fixture { directory, object, file, clock, began_ns: machine_ns() }
     }
 
     /// Makes the clock differ from the machine's by this, whatever it did before.
@@ -59,7 +59,7 @@ pub fn machine_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64
 }
 
-/// As [`Ground::skew_of`]. A program must not complain either.
+/// As [`Fixture::skew_of`]. A program must not complain either.
 pub fn seen_by(command: &mut Command) -> (i64, i64) {
     let before = machine_ns();
     let output = command.output().unwrap();
@@ -88,11 +88,11 @@ pub struct Witness {
 }
 
 impl Witness {
-    pub fn start(ground: &Ground) -> Self {
+    pub fn start(fixture: &Fixture) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "witness_program", "--nocapture", "--test-threads=1"])
             .env(VARIABLE, "1")
-            .envs(ground.clock.environment(&ground.object))
+            .envs(fixture.clock.environment(&fixture.object))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,19 +1,19 @@
-//! What several labs tell, one after the other.
+//! What several labs report, one after the other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::progress::{Progress, Tick};
 
-/// Tells what one of several labs tells, and which it is.
-pub(crate) struct Told<'a, 'b> {
+/// Reports what one of several labs reports, and which it is.
+pub(crate) struct Labelled<'a, 'b> {
     lab: u32,
     to: &'a Mutex<&'b mut dyn Progress>,
 }
 
-impl<'a, 'b> Told<'a, 'b> {
+impl<'a, 'b> Labelled<'a, 'b> {
     /// For the lab of this number.
     pub(crate) fn new(lab: u32, to: &'a Mutex<&'b mut dyn Progress>) -> Self {
-        Told { lab, to }
+        Labelled { lab, to }
     }
 
     fn to(&self) -> MutexGuard<'a, &'b mut dyn Progress> {
@@ -23,7 +23,7 @@ impl<'a, 'b> Told<'a, 'b> {
     }
 }
 
-impl Progress for Told<'_, '_> {
+impl Progress for Labelled<'_, '_> {
     fn of_lab(&mut self, lab: u32) {
         self.lab = lab;
     }

@@ -7,7 +7,7 @@ use crate::CellFindings;
 
 /// What a cell ran on, or will.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ground {
+pub struct UnderTest {
     /// "Cassandra 5.0.9 on n1 n2 n3", and whether its nodes were there before.
     pub database: String,
     /// What lies between hosts, one line each; never empty.
@@ -18,17 +18,17 @@ pub struct Ground {
     pub encryption: String,
 }
 
-impl Ground {
+impl UnderTest {
     /// Of a plan.
-    pub fn planned(plan: &Description) -> Ground {
+    pub fn planned(plan: &Description) -> UnderTest {
         let Description { database, external, hosts, network, overlay, encryption, .. } = plan;
-        Ground::of(database, *external, hosts, network, overlay, encryption)
+        UnderTest::of(database, *external, hosts, network, overlay, encryption)
     }
 
     /// Of a cell of findings.
-    pub fn of_cell(cell: &CellFindings) -> Ground {
+    pub fn of_cell(cell: &CellFindings) -> UnderTest {
         let CellFindings { database, external, hosts, network, overlay, encryption, .. } = cell;
-        Ground::of(database, *external, hosts, network, overlay, encryption)
+        UnderTest::of(database, *external, hosts, network, overlay, encryption)
     }
 
     fn of(
@@ -38,7 +38,7 @@ impl Ground {
         network: &[String],
         overlay: &str,
         encryption: &[String],
-    ) -> Ground {
+    ) -> UnderTest {
         let nodes = hosts.iter().filter(|host| host.role == NODE);
         let nodes: Vec<String> = nodes.map(|host| if external { asked(host) } else { host.name.clone() }).collect();
         let nodes = nodes.join(" ");
@@ -46,7 +46,7 @@ impl Ground {
             true => (format!("{database} on {nodes}, which ran before"), NOT_OURS),
             false => (format!("{database} on {nodes}"), ONE_LAN),
         };
-        Ground {
+        UnderTest {
             database,
             network: if network.is_empty() { vec![whose.to_owned()] } else { network.to_vec() },
             overlay: or_none(overlay),
@@ -89,17 +89,17 @@ mod tests {
     fn what_is_not_there_is_said_to_be_none_and_an_external_clusters_network_is_not_called_a_lan() {
         let load = host("load", "10.77.0.250", "load");
         let hosts = [host("n1", "10.77.0.1", "node"), host("n2", "10.77.0.2", "node"), load];
-        let own = Ground::of("etcd 3.6.16", false, &hosts, &[], "", &[]);
+        let own = UnderTest::of("etcd 3.6.16", false, &hosts, &[], "", &[]);
         assert_eq!(own.database, "etcd 3.6.16 on n1 n2");
         let lines = [("network", "one LAN without limits"), ("overlay", "none"), ("encryption", "none")];
         assert_eq!(own.lines(), lines);
         let words = ["among n1, n2: 40ms".to_owned()];
         let encrypted = ["between all nodes".to_owned(), "to clients".to_owned()];
-        let own = Ground::of("Cassandra 5.0.9", false, &hosts, &words, "wireguard", &encrypted);
+        let own = UnderTest::of("Cassandra 5.0.9", false, &hosts, &words, "wireguard", &encrypted);
         assert_eq!(own.encryption, "between all nodes; to clients");
         assert_eq!((own.network.as_slice(), own.overlay.as_str()), (&words[..], "wireguard"));
         let hosts = [host("n1", "10.0.0.5:9042", "node"), host("load", "", "load")];
-        let external = Ground::of("Cassandra 5.0.9", true, &hosts, &[], "", &[]);
+        let external = UnderTest::of("Cassandra 5.0.9", true, &hosts, &[], "", &[]);
         assert_eq!(external.database, "Cassandra 5.0.9 on n1 (10.0.0.5:9042), which ran before");
         assert_eq!(external.network, [NOT_OURS]);
     }
