@@ -5,8 +5,6 @@ use std::{
     io::{Read, Write},
     os::unix::net::UnixStream,
     process::Stdio,
-    thread,
-    time::Duration,
 };
 
 use serde_json::Value;
@@ -32,8 +30,9 @@ pub fn programs(place: &Place) {
     assert_eq!(place.good(&["logs", "n1", "--lines", "3"]).lines().count(), 3);
 
     // What a program leaves behind is nobody's zombie.
-    place.good(&["exec", "n1", "--", "sh", "-c", "sleep 0.1 & sleep 0.1 &"]);
-    thread::sleep(Duration::from_millis(300));
+    let mark = "0.1419";
+    place.good(&["exec", "n1", "--", "sh", "-c", "sleep $0 & sleep $0 &", mark]);
+    place.until("both have ended", || processes_with(mark).is_empty());
     let zombies = || place.good(&["exec", "n1", "--", "sh", "-c", "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l"]);
     place.until("zombies are buried", || zombies().trim() == "0");
 
