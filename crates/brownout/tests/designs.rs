@@ -15,7 +15,8 @@ use std::{
 use brownout_lab::More;
 use brownout_record::{Run, SessionRow, TrialRow, TrialState};
 use common::{
-    Running, both, brownout, descendants, json, kill, not_judged, only_run, require_root, text, with_command_line,
+    Running, both, brownout, descendants, json, kill, only_run, require_root, text, unjudged::not_judged,
+    with_command_line,
 };
 use serde_json::Value;
 use tempfile::TempDir;

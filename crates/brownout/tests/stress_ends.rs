@@ -10,14 +10,23 @@ mod common {
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     net::TcpListener,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use brownout_load::stub::{Answer, Behaviour, Stub};
 use common::stress::{BROWNOUT, Done, Load, wait_for_operations};
+
+/// Waits until it is so; what takes longer than a minute, hangs.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 fn interrupted(done: &Done) {
     assert_eq!((done.code, done.last()), (Some(130), "FAILURE"), "{done}");
@@ -28,12 +37,12 @@ fn ctrl_c_while_nobody_answers_the_first_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let load = Load::start_at("127.0.0.1", port, "write n=100 -rate threads=4", "");
-    drop(listener.accept().map(|(socket, _)| {
-        std::thread::sleep(Duration::from_millis(200));
-        load.interrupt();
-        interrupted(&load.done());
-        socket
-    }));
+    let (mut socket, _) = listener.accept().unwrap();
+    // It has asked something.
+    socket.read_exact(&mut [0]).unwrap();
+    load.interrupt();
+    interrupted(&load.done());
+    drop(socket);
 }
 
 #[test]
@@ -41,7 +50,7 @@ fn ctrl_c_while_the_schema_is_made() {
     let stub = Stub::local(1).unwrap();
     stub.set(0, Behaviour { silent_schema: true, ..Behaviour::default() });
     let load = Load::start(&stub, "write n=100 -rate threads=4", "");
-    std::thread::sleep(Duration::from_secs(1));
+    wait_until("the schema is asked for", || stub.unanswered() > 0);
     load.interrupt();
     interrupted(&load.done());
 }
@@ -96,7 +105,7 @@ fn ctrl_c_while_a_server_answers_nothing_ends_what_is_open() {
     let load = Load::start(&stub, "write duration=10m -rate open=500/s -mode requestTimeout=600000", "");
     wait_for_operations(&stub, 50);
     stub.set(0, Behaviour::frozen());
-    std::thread::sleep(Duration::from_millis(300));
+    wait_for_operations(&stub, stub.executed() + 50);
     cuts_off_what_is_open(load);
 }
 
@@ -105,10 +114,14 @@ fn ctrl_c_while_the_last_operations_are_waited_for_is_no_good_end() {
     for errors in ["", " -errors ignore"] {
         let stub = Stub::local(1).unwrap();
         let words = format!("write duration=3s -rate open=100/s -mode requestTimeout=30000{errors}");
-        let load = Load::start(&stub, &words, "");
+        let directory = tempfile::tempdir().unwrap();
+        let rows = directory.path().join("rows.csv");
+        let load = Load::start(&stub, &words, &format!("interval=1000s csv={}", rows.display()));
         wait_for_operations(&stub, 10);
         stub.set(0, Behaviour::answering(Answer::Silence));
-        std::thread::sleep(Duration::from_secs(4));
+        // All are sent, and the only interval ends when nothing is due any more.
+        wait_for_operations(&stub, 300);
+        wait_until("nothing is due any more", || fs::metadata(&rows).is_ok_and(|rows| rows.len() > 0));
         cuts_off_what_is_open(load);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fs, io};
 
+use brownout_base::clock::monotonic_ns;
 use brownout_machine::{Processors, Thread, Usage, is_bound_to, threads, waits_are_counted};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -49,7 +50,7 @@ impl CpuClock {
 
     /// As of now.
     pub fn read(&mut self) -> io::Result<CpuTimes> {
-        let machine = Usage::now(&self.processors)?;
+        let machine = Usage::now(&self.processors, monotonic_ns())?;
         let mut times = CpuTimes { machine, ..CpuTimes::default() };
         let cpus = self.processors.cpus();
         let is_own = |thread: &Thread| self.own.is_none() || is_bound_to(thread.tid, cpus);

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use brownout_base::random::Random;
 use brownout_load::{
     Answer, BatchKind, Compression, Consistency, Credentials, DataPath, Drawn, Ending, Engine, EngineConfig, Meaning,
     Next, Outcome, Pace, Parameters, Protocol, Received, Request, Route, Sending, ServerError, ThreadWorkload, Ticket,
@@ -128,12 +129,9 @@ fn asked() -> Parameters<'static> {
 const TALK: &[Question] = &[
     |request, _| {
         // It does not fit into one segment, and does not compress to less than one either.
-        let mut word = 1u32;
+        let mut random = Random::new(1);
         request.execute(0, &asked()).value(&ONE).value(b"x").value_with(|out| {
-            out.extend((0..200_000).map(|_| {
-                word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (word >> 24) as u8
-            }));
+            out.extend((0..200_000).map(|_| random.word() as u8));
         });
     },
     |request, _| {

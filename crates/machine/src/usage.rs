@@ -7,8 +7,6 @@
 
 use std::{fs, io};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::{Processors, tick_ns};
 
 /// CPU time of the lab's processors up to now, ns.
@@ -25,10 +23,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// As of now.
-    pub fn now(processors: &Processors) -> io::Result<Self> {
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64);
+    /// As of now, which is `now_ns` on the monotonic clock: whoever asks has that clock.
+    pub fn now(processors: &Processors, now_ns: u64) -> io::Result<Self> {
         let mut usage = of(&fs::read_to_string("/proc/stat")?, now_ns, |cpu| processors.has(cpu));
         usage.busy_ns = processors.used_of_quota_ns().unwrap_or(usage.all_ns);
         Ok(usage)
@@ -69,7 +65,16 @@ fn of(stat: &str, now_ns: u64, counts: impl Fn(usize) -> bool) -> Usage {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use rustix::time::{ClockId, clock_gettime};
+
     use super::*;
+
+    /// By a clock that begins with the test: what usage grows by has no zero.
+    fn usage(processors: &Processors, begun: Instant) -> Usage {
+        Usage::now(processors, begun.elapsed().as_nanos() as u64).unwrap()
+    }
 
     const STAT: &str = "cpu  30 1 15 2000 50 3 4 7 4 0\n\
                         cpu0 10 1 5 1000 25 2 3 7 4 0\n\
@@ -97,25 +102,25 @@ mod tests {
         };
         // Of a machine with other work this says only that no less is counted.
         let processors = Processors::of_this_process();
-        let (before, own) = (Usage::now(&processors).unwrap(), own_ns());
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
+        let (before, own) = (usage(&processors, begun), own_ns());
         while begun.elapsed().as_millis() < 2_000 {
-            let piece = std::time::Instant::now();
+            let piece = Instant::now();
             while piece.elapsed().as_micros() < 700 {
                 std::hint::spin_loop();
             }
             std::thread::sleep(std::time::Duration::from_micros(1_800));
         }
-        let (own, all) = (own_ns() - own, Usage::now(&processors).unwrap().since(&before).all_ns);
+        let (own, all) = (own_ns() - own, usage(&processors, begun).since(&before).all_ns);
         assert!(all + 40_000_000 >= own, "{all} ns of {own} ns");
     }
 
     #[test]
     fn work_shows() {
         let processors = Processors::of_this_process();
-        let before = Usage::now(&processors).unwrap();
-        let begun = std::time::Instant::now();
-        while Usage::now(&processors).unwrap().since(&before).all_ns < 50_000_000 {
+        let begun = Instant::now();
+        let before = usage(&processors, begun);
+        while usage(&processors, begun).since(&before).all_ns < 50_000_000 {
             assert!(begun.elapsed().as_secs() < 60, "a minute of work does not show");
         }
     }

@@ -34,9 +34,11 @@ fn fills_what_it_may_use() {
         for _ in 0..SPINNING {
             scope.spawn(|| spin(&stop));
         }
-        let (begun, before) = (Instant::now(), Usage::now(&processors).unwrap());
+        let begun = Instant::now();
+        let usage = || Usage::now(&processors, begun.elapsed().as_nanos() as u64).unwrap();
+        let before = usage();
         thread::sleep(LOOK);
-        let used = Usage::now(&processors).unwrap().since(&before);
+        let used = usage().since(&before);
         let all_ns = begun.elapsed().as_nanos() as f64 * processors.capacity();
         // Before anything can fail: the scope waits for those that spin.
         stop.store(true, Ordering::Relaxed);

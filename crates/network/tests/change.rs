@@ -6,7 +6,7 @@
 mod common;
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -71,14 +71,22 @@ fn a_change_is_in_force_when_it_says() {
     let hit = link(&network, "h0", "h1");
     let (sender, receiver) = udp_pair(&network, "h0", "h1");
     let (sending, sent) = (AtomicBool::new(true), AtomicUsize::new(0));
-    // Much longer than the machine may hold up the receiver; and a sender that seldom runs needs more than a while.
-    let wait_for_more = || {
-        thread::sleep(Duration::from_millis(700));
-        let (enough, end) = (sent.load(Ordering::Relaxed) + 100, Instant::now() + PATIENCE);
-        while sent.load(Ordering::Relaxed) < enough {
+    // Of what has arrived, when the newest was sent.
+    let newest_ns = AtomicU64::new(0);
+    let until = |is_so: &dyn Fn() -> bool| {
+        let end = Instant::now() + PATIENCE;
+        while !is_so() {
             assert!(Instant::now() < end);
             thread::sleep(Duration::from_millis(1));
         }
+    };
+    // So many that a machine that holds up the receiver for a while makes but some of them late; and the last of them is
+    // through, however long it was held.
+    let wait_for_more = || {
+        let enough = sent.load(Ordering::Relaxed) + 1_000;
+        until(&|| sent.load(Ordering::Relaxed) >= enough);
+        let now_ns = monotonic_ns();
+        until(&|| newest_ns.load(Ordering::Relaxed) >= now_ns);
     };
     let (guard, healed, arrived) = thread::scope(|scope| {
         let sends = scope.spawn(|| {
@@ -92,7 +100,9 @@ fn a_change_is_in_force_when_it_says() {
             let mut arrived = Vec::new();
             // Until nothing has come for longer than any was held.
             while let Some(datagram) = receiver.receive(Duration::from_secs(2)) {
-                arrived.push((u64::from_be_bytes(datagram.try_into().unwrap()), monotonic_ns()));
+                let sent_ns = u64::from_be_bytes(datagram.try_into().unwrap());
+                arrived.push((sent_ns, monotonic_ns()));
+                newest_ns.store(sent_ns, Ordering::Relaxed);
             }
             arrived
         });

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::Document;
 
 /// A moment known to within an error: the true time lies in `at_ns ± error_ns`.
+///
+/// What a lab knows as a `Change` of the crate `base`: that one is on the monotonic clock, this one on the run's own axis
+/// ([`crate::Recorder::at`]) and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// ns since the run's zero.

@@ -106,6 +106,8 @@ impl Way {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
 
     /// Every way to choose as many of each group as it needs.
@@ -125,11 +127,8 @@ mod tests {
 
     #[test]
     fn the_best_and_the_worst_of_a_read_are_those_of_all_whom_it_can_ask() {
-        let mut state = 1_u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut seeded = Random::new(1);
+        let mut random = |below: u64| seeded.below(below);
         for round in 0..500 {
             let mut replica = 0;
             let mut group = |members: u64, needed: u64| {

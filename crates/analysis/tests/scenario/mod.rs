@@ -136,8 +136,8 @@ pub struct Scenario {
     pub parts: Vec<LoadPart>,
     /// Witnesses that see nothing.
     pub silent: Vec<String>,
-    /// Witnesses, or probes, that see nothing between two moments, seconds since the fault phase began; with a place behind the name
-    /// (`probes n2 → n1`) nothing there.
+    /// Witnesses, or probes, that see nothing between two moments, seconds since the fault phase began; with a place
+    /// behind the name (`probes n2 → n1`) nothing there.
     pub absent: Vec<(String, f64, f64)>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,

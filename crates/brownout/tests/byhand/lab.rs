@@ -5,8 +5,6 @@ use std::{
     io::{Read, Write},
     os::unix::net::UnixStream,
     process::Stdio,
-    thread,
-    time::Duration,
 };
 
 use serde_json::Value;
@@ -32,8 +30,9 @@ pub fn programs(space: &Workspace) {
     assert_eq!(space.good(&["logs", "n1", "--lines", "3"]).lines().count(), 3);
 
     // What a program leaves behind is nobody's zombie.
-    space.good(&["exec", "n1", "--", "sh", "-c", "sleep 0.1 & sleep 0.1 &"]);
-    thread::sleep(Duration::from_millis(300));
+    let mark = "0.1419";
+    space.good(&["exec", "n1", "--", "sh", "-c", "sleep $0 & sleep $0 &", mark]);
+    space.until("both have ended", || processes_with(mark).is_empty());
     let zombies = || space.good(&["exec", "n1", "--", "sh", "-c", "grep -l '^State:.Z' /proc/[0-9]*/status | wc -l"]);
     space.until("zombies are buried", || zombies().trim() == "0");
 

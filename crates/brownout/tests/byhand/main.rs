@@ -14,7 +14,8 @@ use std::{fs, os::unix::fs::PermissionsExt, thread, time::Duration};
 use common::{
     Processors, STOLEN, TOO_LATE, becomes_quiet, beside_a_sleeper,
     byhand::{Traces, Workspace},
-    kill, not_judged, require_root,
+    kill, require_root,
+    unjudged::not_judged,
 };
 use serde_json::Value;
 

@@ -5,11 +5,13 @@
 pub mod byhand;
 pub mod cassandra;
 pub mod certificates;
+#[path = "../../../network/tests/machine/not_judged.rs"]
+pub mod unjudged;
 
 use std::{
     collections::BTreeSet,
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -19,6 +21,8 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use self::unjudged::not_judged;
 
 pub const BROWNOUT: &str = env!("CARGO_BIN_EXE_brownout");
 
@@ -103,16 +107,6 @@ pub fn undisturbed(run: impl Fn(&Path) -> Output) -> Option<(TempDir, Output, Va
     assert!(is_busy, "three runs say that the machine spoiled them, and the machine is quiet");
     not_judged("the machine spoiled three runs");
     None
-}
-
-/// Says that this test could not tell anything here, also in the list that `make test` ends with.
-pub fn not_judged(why: &str) {
-    let line = format!("{} {}: {why}", env!("CARGO_CRATE_NAME"), thread::current().name().unwrap_or("?"));
-    eprintln!("not judged: {line}");
-    if let Some(reports) = std::env::var_os("REPORTS") {
-        let list = fs::OpenOptions::new().append(true).create(true).open(Path::new(&reports).join("not-judged"));
-        writeln!(list.unwrap(), "{line}").unwrap();
-    }
 }
 
 /// A machine of which other machines take more than this is busy, whatever the lab says of it.

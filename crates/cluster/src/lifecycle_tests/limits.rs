@@ -71,7 +71,7 @@ impl Measured {
 /// What the node uses in so many seconds. The machine is watched from a while before, since debts are paid back.
 fn measure(control: &ClusterControl, settle: Duration, seconds: u64) -> Measured {
     let processors = Processors::of_this_process();
-    let read = || (monotonic_ns(), cpu_ns(control), Usage::now(&processors).unwrap());
+    let read = || (monotonic_ns(), cpu_ns(control), Usage::now(&processors, monotonic_ns()).unwrap());
     let (((from_ns, from, before), (to_ns, to, after)), late) = beside_a_sleeper(|| {
         thread::sleep(settle);
         let begin = read();

@@ -20,24 +20,20 @@ mod tokens;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc,
-    },
+    sync::{Arc, atomic::Ordering, mpsc},
     thread::JoinHandle,
 };
 
 use crate::{Coordinator, sys::Waker};
 pub use options::{Answer, Behaviour, Content, Freeze, StubOptions};
-use server::{Command, Server};
+use server::{Command, Counts, Server};
 
 /// A running server. Dropping it closes everything.
 pub struct Stub {
     addresses: Vec<SocketAddr>,
     commands: mpsc::Sender<Command>,
     waker: Arc<Waker>,
-    executed: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -77,12 +73,12 @@ impl Stub {
     pub fn serve(listeners: Vec<TcpListener>, options: StubOptions) -> io::Result<Stub> {
         let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         let waker = Arc::new(Waker::new()?);
-        let executed = Arc::new(AtomicU64::new(0));
+        let counts = Arc::<Counts>::default();
         let (commands, inbox) = mpsc::channel();
-        let (woken, count) = (Arc::clone(&waker), Arc::clone(&executed));
-        let server = Server::new(listeners, addresses.clone(), options, woken, inbox, count)?;
+        let (woken, counted) = (Arc::clone(&waker), Arc::clone(&counts));
+        let server = Server::new(listeners, addresses.clone(), options, woken, inbox, counted)?;
         let thread = std::thread::Builder::new().name("cql-stub".into()).spawn(|| server.run())?;
-        Ok(Stub { addresses, commands, waker, executed, thread: Some(thread) })
+        Ok(Stub { addresses, commands, waker, counts, thread: Some(thread) })
     }
 
     /// Where the nodes listen.
@@ -123,7 +119,13 @@ impl Stub {
 
     /// How many prepared statements and batches it has received, not counting queries of system tables.
     pub fn executed(&self) -> u64 {
-        self.executed.load(Ordering::Relaxed)
+        self.counts.executed.load(Ordering::Relaxed)
+    }
+
+    /// How many statements that define or empty anything it has received and not answered
+    /// ([`Behaviour::silent_schema`]).
+    pub fn unanswered(&self) -> u64 {
+        self.counts.unanswered.load(Ordering::Relaxed)
     }
 }
 

@@ -37,6 +37,15 @@ const WAKER: u64 = u64::MAX - 1;
 /// Tokens below are listeners, by node; connections come after.
 const FIRST_PEER: u64 = 1 << 16;
 
+/// What the nodes have received.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Prepared statements and batches.
+    pub(super) executed: AtomicU64,
+    /// Statements that define or empty something, and were not answered.
+    pub(super) unanswered: AtomicU64,
+}
+
 /// An answer waiting for its time. The order of the fields decides the order of sending.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Delayed {
@@ -70,7 +79,7 @@ pub(super) struct Server {
     timer: Timer,
     waker: Arc<Waker>,
     inbox: mpsc::Receiver<Command>,
-    executed: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     /// By node; `None` if it was killed.
     listeners: Vec<Option<TcpListener>>,
     tls: Option<ServerTls>,
@@ -91,7 +100,7 @@ impl Server {
         options: StubOptions,
         waker: Arc<Waker>,
         inbox: mpsc::Receiver<Command>,
-        executed: Arc<AtomicU64>,
+        counts: Arc<Counts>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new()?;
         let timer = Timer::new()?;
@@ -106,7 +115,7 @@ impl Server {
             timer,
             waker,
             inbox,
-            executed,
+            counts,
             behaviours: vec![Behaviour::default(); listeners.len()],
             listeners: listeners.into_iter().map(Some).collect(),
             tls: options.tls.clone(),
@@ -246,7 +255,7 @@ impl Server {
                     return true;
                 }
                 session.executed += 1;
-                self.executed.fetch_add(1, Ordering::Relaxed);
+                self.counts.executed.fetch_add(1, Ordering::Relaxed);
                 if let Some(seasons) = &mut self.seasons {
                     seasons.start_ns.get_or_insert_with(monotonic_ns);
                 }
@@ -262,7 +271,10 @@ impl Server {
                 outbox.control(|out| act = self.database.reply(session, *node, header, body, behaviour, out));
             }
             match act {
-                Act::Now | Act::Silent => {}
+                Act::Now => {}
+                Act::Silent => {
+                    self.counts.unanswered.fetch_add(1, Ordering::Relaxed);
+                }
                 Act::Close => return false,
                 Act::Frame(framing) => {
                     outbox.frame_as(framing);

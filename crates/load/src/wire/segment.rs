@@ -130,6 +130,8 @@ pub(super) fn frame_length(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use brownout_base::random::Random;
+
     use super::*;
 
     const PLAIN: Segments = Segments { lz4: false };
@@ -138,14 +140,9 @@ mod tests {
     fn frame(stream: u8, body: usize) -> Vec<u8> {
         let mut frame = vec![0x05, 0, 0, stream, 0x0A];
         frame.extend_from_slice(&(body as u32).to_be_bytes());
-        // No two bytes alike and no repetition: it does not compress.
-        let mut word = 0x9E37_79B9_u32;
-        frame.extend((0..body).map(|_| {
-            word ^= word << 13;
-            word ^= word >> 17;
-            word ^= word << 5;
-            word as u8
-        }));
+        // Nothing in it is repeated: it does not compress.
+        let mut random = Random::new(1);
+        frame.extend((0..body).map(|_| random.word() as u8));
         frame
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use brownout_base::clock::monotonic_ns;
 use brownout_machine::{Processors, Usage};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -29,7 +30,7 @@ impl Look {
     /// A reading, with what the engine's threads have used so far. What the kernel does not report counts as nothing.
     pub(super) fn at(at_ns: u64, load: u64) -> Self {
         let processors = Processors::of_this_process();
-        let machine = Usage::now(&processors).unwrap_or_default();
+        let machine = Usage::now(&processors, monotonic_ns()).unwrap_or_default();
         Look { at_ns, capacity: processors.capacity(), machine, instrument: own_time(), load }
     }
 

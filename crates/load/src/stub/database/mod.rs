@@ -48,7 +48,7 @@ pub(super) struct Session {
 pub(super) enum Act {
     /// Nothing.
     Now,
-    /// Do not even send it.
+    /// Nothing; and it is not sent.
     Silent,
     /// Use this framing for everything that follows, in both directions.
     Frame(Framing),
@@ -149,7 +149,6 @@ impl Database {
         }
         if act == Act::Silent {
             out.truncate(start);
-            return Act::Now;
         }
         act
     }
