@@ -49,8 +49,7 @@ pub fn links(place: &Place) {
         "{matrix}"
     );
     assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
-    assert_proven(place, "slow", "n2");
-    assert_proven(place, "flaky", "n2");
+    assert_proven(place, &[("slow", "n2"), ("flaky", "n2")]);
     assert!(place.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
