@@ -25,7 +25,7 @@ load:
   population: 500
   value-size: 200B
   rate: 200/s
-phases: { warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }
+phases: { warm-up: 16s, baseline: 8s, fault: 9s, recovery: 6s }
 faults:
   - slow: { host: leader, delay: 40ms }
 trials: 1
