@@ -50,7 +50,7 @@ const FILE: &str = "\
 network: { congestion-control: reno }
 cluster: { nodes: 1, jit: c1 }
 load: { replication: 1, consistency: one, threads: 4, population: 2_000 }
-phases: { warm-up: 16s, baseline: 8s }
+phases: { warm-up: 16s, baseline: 5s }
 objective: { p95: 1s }
 attempts: 1
 ";
