@@ -1,5 +1,5 @@
-//! A run on etcd from a file, and a lab of etcd by hand: the same lab, load, proof and record as with Cassandra. What all its
-//! faults do is tested by etcd_faults.rs.
+//! A run on etcd from a file: the same lab, load, proof and record as with Cassandra. What all its faults do is tested by
+//! etcd_faults.rs, a lab of etcd by hand by byhand_aside.rs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -8,9 +8,7 @@ mod common;
 use std::{collections::BTreeSet, fs};
 
 use brownout_record::{Run, TrialState};
-use common::{
-    both, brownout, byhand::Place, delay_row, experiment, json, only_run, require_root, senders, text, undisturbed,
-};
+use common::{both, brownout, delay_row, experiment, json, only_run, require_root, senders, text, undisturbed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -133,38 +131,6 @@ fn a_run_on_etcd_is_valid_and_recorded_by_operation_and_member_and_its_fault_hit
     }
     let leaders = trial["database"]["leaders"].as_array().unwrap();
     assert!(leaders.iter().any(|led| led["node"] == leader), "{leader}: {leaders:?}");
-}
-
-#[test]
-fn a_lab_of_etcd_by_hand_is_up_and_says_what_it_does_not_have() {
-    require_root();
-    let place = Place::new();
-    place.up("kv", &["--etcd", "--nodes", "3"]);
-    let status = place.json(&["status", "--name", "kv", "--json"]);
-    assert!(status["system"].as_str().unwrap().starts_with("etcd 3."), "{status}");
-    let nodes = status["hosts"].as_array().unwrap().iter().filter(|host| host["role"] == "node");
-    assert!(nodes.clone().count() == 3 && nodes.clone().all(|node| node["state"] == "UP"), "{status}");
-    let refused = place.bad(&["cql", "--name", "kv", "SELECT 1"], 2);
-    assert!(refused.contains("speaks no CQL"), "{refused}");
-    let slowed = place.good(&["slow", "--name", "kv", "leader", "100ms"]);
-    let is_struck = |node: &&str| slowed.contains(&format!("every RTT to and from {node} grows by 100ms"));
-    let leader = ["n1", "n2", "n3"].into_iter().find(is_struck);
-    let leader = leader.unwrap_or_else(|| panic!("none of the nodes: {slowed}"));
-    let by_role: [&[&str]; 4] =
-        [&["fast", "leader"], &["start", "leader"], &["unpause", "follower"], &["cpu", "leader", "full"]];
-    for healing in by_role {
-        let refused = place.bad(&[healing, &["--name", "kv"][..]].concat(), 2);
-        assert!(refused.contains("write the name of the node"), "{healing:?}: {refused}");
-    }
-    let healed = place.good(&["fast", "--name", "kv", leader]);
-    assert!(healed.contains("healed: 1"), "{healed}");
-    place.good(&["pause", "--name", "kv", "n2"]);
-    place.good(&["unpause", "--name", "kv", "n2"]);
-    place.good(&["kill", "--name", "kv", "n3"]);
-    place.good(&["start", "--name", "kv", "n3"]);
-    place.good(&["destroy", "kv"]);
-    let said = place.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
-    assert!(said.contains("leave cluster.external out"), "{said}");
 }
 
 #[test]

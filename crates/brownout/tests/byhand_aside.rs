@@ -1,5 +1,5 @@
-//! Labs by hand that are killed, or ended before they stand: nothing is left of them. Each test looks at its own lab alone, so that
-//! others may work beside it.
+//! Labs by hand beside which others may work, since nothing of them is measured and each test looks at its own alone: one of etcd, and
+//! those of which nothing is left, that are killed, or ended before they stand.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
@@ -55,4 +55,36 @@ fn an_up_that_is_ended_before_its_lab_is_ready_leaves_nothing() {
     assert!(place.bad(&["up", "--set", "cluster.nodez=1"], 2).contains("nodez"));
     thread::sleep(Duration::from_millis(100));
     assert!(!work.join("lab").exists() && place.good(&["ls"]).contains("no lab"));
+}
+
+#[test]
+fn a_lab_of_etcd_by_hand_is_up_and_says_what_it_does_not_have() {
+    require_root();
+    let place = Place::new();
+    place.up("kv", &["--etcd", "--nodes", "3"]);
+    let status = place.json(&["status", "--name", "kv", "--json"]);
+    assert!(status["system"].as_str().unwrap().starts_with("etcd 3."), "{status}");
+    let nodes = status["hosts"].as_array().unwrap().iter().filter(|host| host["role"] == "node");
+    assert!(nodes.clone().count() == 3 && nodes.clone().all(|node| node["state"] == "UP"), "{status}");
+    let refused = place.bad(&["cql", "--name", "kv", "SELECT 1"], 2);
+    assert!(refused.contains("speaks no CQL"), "{refused}");
+    let slowed = place.good(&["slow", "--name", "kv", "leader", "100ms"]);
+    let is_struck = |node: &&str| slowed.contains(&format!("every RTT to and from {node} grows by 100ms"));
+    let leader = ["n1", "n2", "n3"].into_iter().find(is_struck);
+    let leader = leader.unwrap_or_else(|| panic!("none of the nodes: {slowed}"));
+    let by_role: [&[&str]; 4] =
+        [&["fast", "leader"], &["start", "leader"], &["unpause", "follower"], &["cpu", "leader", "full"]];
+    for healing in by_role {
+        let refused = place.bad(&[healing, &["--name", "kv"][..]].concat(), 2);
+        assert!(refused.contains("write the name of the node"), "{healing:?}: {refused}");
+    }
+    let healed = place.good(&["fast", "--name", "kv", leader]);
+    assert!(healed.contains("healed: 1"), "{healed}");
+    place.good(&["pause", "--name", "kv", "n2"]);
+    place.good(&["unpause", "--name", "kv", "n2"]);
+    place.good(&["kill", "--name", "kv", "n3"]);
+    place.good(&["start", "--name", "kv", "n3"]);
+    place.good(&["destroy", "kv"]);
+    let said = place.bad(&["up", "--set", "cluster.external=[10.0.0.5:9042]", "--set", "network={}"], 2);
+    assert!(said.contains("leave cluster.external out"), "{said}");
 }
