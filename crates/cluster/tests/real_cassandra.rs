@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-mod ground;
+mod fixture;
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use brownout_cluster::{
     memory_needed,
 };
 use brownout_units::Bytes;
-use ground::{Client, Ground, ONE, PATIENCE, eventually, quick, start, wait};
+use fixture::{Client, Fixture, ONE, PATIENCE, eventually, quick, start, wait};
 
 fn exists(pid: u32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap()
@@ -37,15 +37,15 @@ fn resident(pid: u32) -> Bytes {
 /// One cluster for all of this: starting it takes longer.
 #[test]
 fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_started_again() {
-    let ground = Ground::new(3);
-    let host = &ground.network.hosts()[0];
+    let fixture = Fixture::new(3);
+    let host = &fixture.network.hosts()[0];
     let begun = Instant::now();
-    archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
+    archive::build(&fixture.distribution, &fixture.java, &fixture.cache, host, &fixture.paths("archive"), &|| false)
         .unwrap();
     eprintln!("archive: {:.1} s", begun.elapsed().as_secs_f64());
 
-    let paths = ground.paths("three");
-    let mut cluster = start(&ground, &quick(), &paths);
+    let paths = fixture.paths("three");
+    let mut cluster = start(&fixture, &quick(), &paths);
     waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(&mut cluster);
     let readiness = wait(&mut cluster).unwrap();
     eprintln!("ready in {:.1} s", readiness.took.as_secs_f64());
@@ -56,7 +56,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
         eprintln!("{}: {} MiB resident, {:.1} s of CPU", node.name, rss.0 >> 20, cpu as f64 / 1e9);
         assert!(cpu > 100_000_000 && rss > Bytes(100 << 20));
         let status = fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
-        if ground::owner().is_some() {
+        if fixture::owner().is_some() {
             for line in ["Uid:\t65534\t65534\t65534\t65534", "Gid:\t65534\t65534\t65534\t65534", "Groups:\t \n"] {
                 assert!(status.contains(line), "{line} in {status}");
             }
@@ -77,7 +77,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     assert!(settings.deviations.iter().any(|what| what.starts_with("num_tokens is 1, shipped 16")));
     assert!(settings.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
-    the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(&ground);
+    the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(&fixture);
     a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for(&mut cluster);
 
     let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
@@ -105,8 +105,8 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     assert!(!pids.iter().any(|&pid| exists(pid)), "a node outlived its cluster");
 }
 
-fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(ground: &Ground) {
-    let mut client = Client::connect(&ground.network.hosts()[0]);
+fn the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(fixture: &Fixture) {
+    let mut client = Client::connect(&fixture.network.hosts()[0]);
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
         "CREATE TABLE k.t (k text PRIMARY KEY, v blob)",
@@ -132,10 +132,10 @@ fn death_while_waiting(cluster: &mut Cluster) -> Death {
 
 #[test]
 fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
-    let ground = Ground::new(1);
-    let host = &ground.network.hosts()[0];
+    let fixture = Fixture::new(1);
+    let host = &fixture.network.hosts()[0];
     let _taken = host.run(|| TcpListener::bind("0.0.0.0:9042").unwrap()).unwrap();
-    let mut cluster = start(&ground, &quick(), &ground.paths("taken"));
+    let mut cluster = start(&fixture, &quick(), &fixture.paths("taken"));
     let death = death_while_waiting(&mut cluster);
     assert_eq!(death.node, "n1");
     assert!(death.log_tail.contains("9042"), "{}", death.log_tail);
@@ -143,9 +143,9 @@ fn a_node_whose_port_is_taken_fails_the_start_with_its_own_words() {
 
 #[test]
 fn a_node_without_enough_heap_fails_the_start() {
-    let ground = Ground::new(1);
+    let fixture = Fixture::new(1);
     let spec = CassandraSpec { heap: Bytes(16 << 20), ..quick() };
-    let mut cluster = start(&ground, &spec, &ground.paths("heap"));
+    let mut cluster = start(&fixture, &spec, &fixture.paths("heap"));
     let death = death_while_waiting(&mut cluster);
     eprintln!("{}: {}\n{}", death.node, death.status, death.log_tail);
     assert!(death.log_tail.contains("OutOfMemoryError"), "{}", death.log_tail);
@@ -187,20 +187,20 @@ fn a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_
 
 #[test]
 fn a_cache_with_a_changed_jar_is_repaired() {
-    let ground = Ground::new(1);
+    let fixture = Fixture::new(1);
     let cache = tempfile::tempdir().unwrap();
     let root = cache.path().join("cassandra-5.0.9");
     fs::create_dir(&root).unwrap();
-    for jar in &ground.distribution.classpath {
+    for jar in &fixture.distribution.classpath {
         fs::copy(jar, root.join(jar.file_name().unwrap())).unwrap();
     }
     let said = Mutex::new(String::new());
     let resolve = || maven::resolve("5.0", cache.path(), &|line| said.lock().unwrap().push_str(line), &|| false);
-    assert_eq!(resolve().unwrap().classpath.len(), ground.distribution.classpath.len());
+    assert_eq!(resolve().unwrap().classpath.len(), fixture.distribution.classpath.len());
     assert_eq!(*said.lock().unwrap(), "", "nothing was brought");
     let jar = root.join("cassandra-all-5.0.9.jar");
     fs::write(&jar, "changed").unwrap();
-    assert_eq!(resolve().unwrap().classpath.len(), ground.distribution.classpath.len());
+    assert_eq!(resolve().unwrap().classpath.len(), fixture.distribution.classpath.len());
     assert!(fs::metadata(&jar).unwrap().len() > 1 << 20);
     assert!(said.lock().unwrap().contains("changed or damaged"), "{said:?}");
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
-mod ground;
+mod fixture;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use brownout_cluster::{
     Cassandra, CassandraSpec, Cluster, ClusterControl, Evidence, EvidenceWatch, NodeState, Site, cassandra::archive,
 };
 use brownout_units::Share;
-use ground::{ALL, Client, Ground, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
+use fixture::{ALL, Client, Fixture, ONE, PATIENCE, QUORUM, eventually, quick, start, wait};
 
 fn site(dc: &str, rack: &str) -> Site {
     Site { dc: dc.to_owned(), rack: rack.to_owned() }
@@ -34,28 +34,28 @@ struct Lab {
     cluster: Cluster,
     control: ClusterControl,
     client: Client,
-    ground: Ground,
+    fixture: Fixture,
     began_ns: u64,
     written: u32,
 }
 
 impl Lab {
     fn start() -> Lab {
-        let ground = Ground::new(3);
+        let fixture = Fixture::new(3);
         let began_ns = monotonic_ns();
-        let host = &ground.network.hosts()[0];
-        archive::build(&ground.distribution, &ground.java, &ground.cache, host, &ground.paths("archive"), &|| false)
+        let host = &fixture.network.hosts()[0];
+        archive::build(&fixture.distribution, &fixture.java, &fixture.cache, host, &fixture.paths("archive"), &|| false)
             .unwrap();
-        let mut cluster = start(&ground, &spec(), &ground.paths("three"));
+        let mut cluster = start(&fixture, &spec(), &fixture.paths("three"));
         wait(&mut cluster).unwrap();
         let client = Client::connect(host);
-        Lab { control: cluster.control(), cluster, client, ground, began_ns, written: 0 }
+        Lab { control: cluster.control(), cluster, client, fixture, began_ns, written: 0 }
     }
 
     /// Of nodes that have served nobody yet; what they have served for it goes.
     fn who_was_slow_is_forgotten_and_what_nodes_do_shows(&mut self) {
-        that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&self.ground, &mut self.cluster);
-        what_nodes_do_shows_in_their_evidence_at_its_time(&self.ground, &self.cluster, self.began_ns);
+        that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&self.fixture, &mut self.cluster);
+        what_nodes_do_shows_in_their_evidence_at_its_time(&self.fixture, &self.cluster, self.began_ns);
         wait(&mut self.cluster).unwrap();
         self.client.query_again("DROP KEYSPACE k", ONE);
         self.n2_has_told_of_starts(2);
@@ -92,7 +92,7 @@ impl Lab {
     }
 
     fn identity(&self, node: usize) -> Vec<u8> {
-        let mut client = Client::connect(&self.ground.network.hosts()[node]);
+        let mut client = Client::connect(&self.fixture.network.hosts()[node]);
         client.query("SELECT host_id, tokens, data_center, rack FROM system.local", ONE, None).unwrap()
     }
 
@@ -134,7 +134,7 @@ impl Lab {
     fn commands_run_in_the_nodes_network(&mut self) {
         let mut command = Command::new("cat");
         command.arg("/proc/self/net/tcp");
-        self.ground.network.hosts()[1].prepare(&mut command);
+        self.fixture.network.hosts()[1].prepare(&mut command);
         let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
         // 10.78.0.2:9042 and 127.0.0.1:7199, as the kernel writes them.
         assert!(output.contains("02004E0A:2352") && output.contains("0100007F:1C1F"), "{output}");
@@ -200,7 +200,7 @@ impl Lab {
     }
 
     fn everything_written_is_there(&mut self) {
-        let mut client = Client::connect(&self.ground.network.hosts()[1]);
+        let mut client = Client::connect(&self.fixture.network.hosts()[1]);
         let answer = client.query_again("SELECT count(*) FROM k.t", ALL);
         let count = u64::from_be_bytes(answer[answer.len() - 8..].try_into().unwrap());
         assert_eq!(count, u64::from(self.written));
@@ -249,14 +249,14 @@ impl Seen {
 /// n1 and n2 have all of it, and n3 nothing.
 const IN_THE_EAST: &str = "CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', 'east': 2}";
 
-fn what_nodes_do_shows_in_their_evidence_at_its_time(ground: &Ground, cluster: &Cluster, began_ns: u64) {
+fn what_nodes_do_shows_in_their_evidence_at_its_time(fixture: &Fixture, cluster: &Cluster, began_ns: u64) {
     let control = cluster.control();
     let every = Duration::from_secs(1);
     let watch = EvidenceWatch::start(&control, monotonic_ns(), every, &BTreeSet::new()).unwrap();
     let mut seen = Seen { watch, all: Vec::new() };
     seen.eventually("n2", "reading", "", 0.0);
 
-    let mut client = Client::connect(&ground.network.hosts()[0]);
+    let mut client = Client::connect(&fixture.network.hosts()[0]);
     for text in [IN_THE_EAST, "CREATE TABLE k.t (k int PRIMARY KEY, v int)"] {
         client.query_again(text, ONE);
     }
@@ -302,9 +302,9 @@ fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f6
     scores.map(|one| one.value).reduce(f64::max)
 }
 
-fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground: &Ground, cluster: &mut Cluster) {
+fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(fixture: &Fixture, cluster: &mut Cluster) {
     let control = cluster.control();
-    let mut client = Client::connect(&ground.network.hosts()[0]);
+    let mut client = Client::connect(&fixture.network.hosts()[0]);
     let made = [IN_THE_EAST, "CREATE TABLE k.t (k int PRIMARY KEY, v int)", "INSERT INTO k.t (k, v) VALUES (1, 1)"];
     for text in made {
         client.query_again(text, ALL);
@@ -353,12 +353,12 @@ fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(ground:
 
 #[test]
 fn sites_that_do_not_fit_start_nothing() {
-    let ground = Ground::new(2);
+    let fixture = Fixture::new(2);
     let sites = BTreeMap::from([("n1".to_owned(), site("east", "r1"))]);
     let spec = CassandraSpec { sites, ..quick() };
-    let paths = ground.paths("none");
-    let database = Cassandra::new(&spec, &ground.installed(), &BTreeMap::new()).unwrap();
-    let result = Cluster::start(Box::new(database), &ground.places(), &paths, &mut |_| Ok(Vec::new()));
+    let paths = fixture.paths("none");
+    let database = Cassandra::new(&spec, &fixture.installed(), &BTreeMap::new()).unwrap();
+    let result = Cluster::start(Box::new(database), &fixture.places(), &paths, &mut |_| Ok(Vec::new()));
     assert!(result.is_err_and(|error| error.to_string().contains("n2 is in no data centre")));
     assert!(!paths.scratch.exists(), "nothing was made");
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     assert_proven, checked,
-    common::{self, byhand::Place, kill, text},
+    common::{self, byhand::Workspace, kill, text},
     host, status,
 };
 
@@ -18,58 +18,58 @@ fn unix_us() -> i128 {
 }
 
 /// Processes stand still, die and come back. While n3 starts, something else is done: `first`, and when it does so again, `second`.
-pub fn processes(place: &Place, first: impl FnOnce(), second: impl FnOnce()) {
-    let state = |name: &str| host(&status(place), name)["state"].as_str().unwrap().to_owned();
-    place.good(&["pause", "n3"]);
+pub fn processes(space: &Workspace, first: impl FnOnce(), second: impl FnOnce()) {
+    let state = |name: &str| host(&status(space), name)["state"].as_str().unwrap().to_owned();
+    space.good(&["pause", "n3"]);
     assert_eq!(state("n3"), "PAUSED");
-    assert_eq!(checked(place, &[("pause", "n3")])[0]["verdict"], "proven");
-    assert!(place.bad(&["pause", "n3"], 3).contains("unpause it first"));
-    assert!(place.bad(&["cql", "SELECT * FROM tour.kv", "--host", "n3"], 3).contains("PAUSED"));
-    place.good(&["unpause", "n3"]);
+    assert_eq!(checked(space, &[("pause", "n3")])[0]["verdict"], "proven");
+    assert!(space.bad(&["pause", "n3"], 3).contains("unpause it first"));
+    assert!(space.bad(&["cql", "SELECT * FROM tour.kv", "--host", "n3"], 3).contains("PAUSED"));
+    space.good(&["unpause", "n3"]);
     assert_eq!(state("n3"), "UP");
-    undone_from_outside(place);
-    place.good(&["kill", "n3"]);
+    undone_from_outside(space);
+    space.good(&["kill", "n3"]);
     assert_eq!(state("n3"), "DOWN");
     // What it was before depends on when it was last looked at.
     let gone = |line: &str| line.contains("n3 was ") && line.contains(" and is DOWN");
-    place.until("the lab has seen it, too", || place.good(&["events"]).lines().any(gone));
+    space.until("the lab has seen it, too", || space.good(&["events"]).lines().any(gone));
     // Without waiting, it is seen starting: a process that answers nobody yet.
-    place.good(&["start", "n3", "--no-wait"]);
+    space.good(&["start", "n3", "--no-wait"]);
     assert_eq!(state("n3"), "STARTING");
     first();
-    place.until("n3 answers", || state("n3") == "UP");
+    space.until("n3 answers", || state("n3") == "UP");
     // Who waits for the answer notes it a moment after the status shows it; a kill before that would be the end of the start.
-    let started = || place.good(&["events", "--json"]).lines().any(|line| line.contains("\"kind\":\"start\""));
-    place.until("its start is noted", started);
-    timers_while_a_node_starts(place, second);
+    let started = || space.good(&["events", "--json"]).lines().any(|line| line.contains("\"kind\":\"start\""));
+    space.until("its start is noted", started);
+    timers_while_a_node_starts(space, second);
 }
 
 /// What somebody else has undone is not seen, and can be asked for again.
-fn undone_from_outside(place: &Place) {
-    place.good(&["pause", "n3"]);
-    let nodes = common::descendants(place.first_process("tour"));
+fn undone_from_outside(space: &Workspace) {
+    space.good(&["pause", "n3"]);
+    let nodes = common::descendants(space.first_process("tour"));
     let of_n3 = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         text(&line).contains("/n3/") && text(&line).contains("CassandraDaemon")
     };
     let pid = nodes.iter().map(|(pid, _)| *pid).find(of_n3).unwrap();
     kill(pid, libc::SIGCONT);
-    let look = || checked(place, &[("pause", "n3")]).remove(0);
-    place.until("it is seen that n3 runs", || look()["verdict"] == "not seen");
+    let look = || checked(space, &[("pause", "n3")]).remove(0);
+    space.until("it is seen that n3 runs", || look()["verdict"] == "not seen");
     assert!(look()["evidence"].as_str().unwrap().contains("UP"), "{}", look());
-    place.good(&["pause", "n3"]);
+    space.good(&["pause", "n3"]);
     assert_eq!(look()["verdict"], "proven");
-    place.good(&["unpause", "n3"]);
+    space.good(&["unpause", "n3"]);
 }
 
 /// A node that heals by itself takes its time to start: meanwhile the lab answers, and others heal in time.
-fn timers_while_a_node_starts(place: &Place, meanwhile: impl FnOnce()) {
-    let state = |name: &str| host(&status(place), name)["state"].as_str().unwrap().to_owned();
-    place.good(&["slow", "n1", "20ms", "--for", "3s"]);
-    place.good(&["kill", "n3", "--for", "100ms"]);
-    place.until("n3 starts by itself", || state("n3") == "STARTING");
-    place.until("n1 is healed", || host(&status(place), "n1")["network"].as_array().unwrap().is_empty());
-    let events = place.good(&["events", "--json"]);
+fn timers_while_a_node_starts(space: &Workspace, meanwhile: impl FnOnce()) {
+    let state = |name: &str| host(&status(space), name)["state"].as_str().unwrap().to_owned();
+    space.good(&["slow", "n1", "20ms", "--for", "3s"]);
+    space.good(&["kill", "n3", "--for", "100ms"]);
+    space.until("n3 starts by itself", || state("n3") == "STARTING");
+    space.until("n1 is healed", || host(&status(space), "n1")["network"].as_array().unwrap().is_empty());
+    let events = space.good(&["events", "--json"]);
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let killed = events.iter().rposition(|event| event["kind"] == "kill").unwrap();
     let healed = |owner: &str| {
@@ -77,22 +77,22 @@ fn timers_while_a_node_starts(place: &Place, meanwhile: impl FnOnce()) {
     };
     assert!(healed("n1") && !healed("n3"), "n1 did not wait for n3 to answer: {events:?}");
     meanwhile();
-    place.until("n3 answers", || state("n3") == "UP");
+    space.until("n3 answers", || state("n3") == "UP");
 }
 
 /// A clock that is wrong is seen by the database, by NTP and by programs.
-pub fn clocks(place: &Place) {
-    place.good(&["clock", "n2", "+5s"]);
+pub fn clocks(space: &Workspace) {
+    space.good(&["clock", "n2", "+5s"]);
     let before = unix_us();
-    place.good(&["cql", "INSERT INTO tour.kv (k, v) VALUES (2, 'two')", "--host", "n2", "--consistency", "all"]);
+    space.good(&["cql", "INSERT INTO tour.kv (k, v) VALUES (2, 'two')", "--host", "n2", "--consistency", "all"]);
     let after = unix_us();
-    let answer = place.json(&["cql", "SELECT writetime(v) FROM tour.kv WHERE k = 2", "--host", "n1", "--json"]);
+    let answer = space.json(&["cql", "SELECT writetime(v) FROM tour.kv WHERE k = 2", "--host", "n1", "--json"]);
     let written: i128 = answer["rows"][0][0].as_str().unwrap().parse().unwrap();
     assert!((before - 100_000..after + 100_000).contains(&(written - 5_000_000)), "{before} {written} {after}");
-    let date: i128 = place.good(&["exec", "n2", "--", "date", "+%s"]).trim().parse().unwrap();
+    let date: i128 = space.good(&["exec", "n2", "--", "date", "+%s"]).trim().parse().unwrap();
     assert!((before / 1_000_000 + 4..unix_us() / 1_000_000 + 7).contains(&date), "{date}");
 
-    let matrix = place.json(&["clock", "--json"]);
+    let matrix = space.json(&["clock", "--json"]);
     let pairs = matrix["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), 12);
     for pair in pairs {
@@ -101,30 +101,30 @@ pub fn clocks(place: &Place) {
         assert!((offset - (ahead("to") - ahead("from"))).abs() <= error + 1_000, "{pair}");
         assert!(pair["one_way_ns"].as_u64().unwrap() <= 1_000_000_000 && pair["rtt_ns"].is_u64(), "{pair}");
     }
-    assert_proven(place, &[("clock", "n2")]);
-    place.good(&["clock", "n2", "-200ms"]);
+    assert_proven(space, &[("clock", "n2")]);
+    space.good(&["clock", "n2", "-200ms"]);
     // An exchange that a busy machine delayed tells a larger error.
     let assert_ahead_by = |ns: i64| {
-        let seen = host(&status(place), "n2")["clock"].clone();
+        let seen = host(&status(space), "n2")["clock"].clone();
         let (offset, error) = (seen["offset_ns"].as_i64().unwrap(), seen["error_ns"].as_i64().unwrap());
         assert!((offset - ns).abs() <= error + 1_000, "{ns}: {seen}");
     };
     // The second takes the place of the first.
     assert_ahead_by(-200_000_000);
-    place.good(&["clock", "n2", "right"]);
+    space.good(&["clock", "n2", "right"]);
     assert_ahead_by(0);
 }
 
-pub fn disks_and_processors(place: &Place) {
-    let said = place.good(&["disk", "n2", "20ms"]);
+pub fn disks_and_processors(space: &Workspace) {
+    let said = space.good(&["disk", "n2", "20ms"]);
     assert!(said.contains("disk SLOW 20ms (sync)"), "{said}");
-    place.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
-    place.good(&["cpu", "n1", "50%"]);
-    assert_proven(place, &[("disk", "n2"), ("disk", "n3"), ("cpu", "n1")]);
-    let seen = status(place);
+    space.good(&["disk", "n3", "--error", "io", "--operations", "read", "--directories", "hints"]);
+    space.good(&["cpu", "n1", "50%"]);
+    assert_proven(space, &[("disk", "n2"), ("disk", "n3"), ("cpu", "n1")]);
+    let seen = status(space);
     assert_eq!(host(&seen, "n3")["disk"][0], "FAILING EIO (read) on hints");
     assert_eq!(host(&seen, "n1")["cpu_share"], 0.5);
     for words in [["disk", "n2", "fast"], ["disk", "n3", "fast"], ["cpu", "n1", "full"]] {
-        assert!(place.good(&words).contains("NORMAL"));
+        assert!(space.good(&words).contains("NORMAL"));
     }
 }

@@ -13,7 +13,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use common::{
     Processors, STOLEN, TOO_LATE, becomes_quiet, beside_a_sleeper,
-    byhand::{Place, Traces},
+    byhand::{Traces, Workspace},
     not_judged, require_root,
 };
 use serde_json::Value;
@@ -22,13 +22,13 @@ fn host<'a>(status: &'a Value, name: &str) -> &'a Value {
     status["hosts"].as_array().unwrap().iter().find(|host| host["name"] == name).unwrap()
 }
 
-fn status(place: &Place) -> Value {
-    place.json(&["status", "--json"])
+fn status(space: &Workspace) -> Value {
+    space.json(&["status", "--json"])
 }
 
 /// What a short look says of each of these faults (kind, subject) that commands have put in force.
-fn checked(place: &Place, faults: &[(&str, &str)]) -> Vec<Value> {
-    let seen = place.json(&["status", "--check", "--json"]);
+fn checked(space: &Workspace, faults: &[(&str, &str)]) -> Vec<Value> {
+    let seen = space.json(&["status", "--check", "--json"]);
     let all = seen["checks"].as_array().unwrap();
     let find = |(kind, subject): &(&str, &str)| {
         let found = all.iter().find(|one| one["kind"] == *kind && one["subject"] == *subject);
@@ -39,11 +39,11 @@ fn checked(place: &Place, faults: &[(&str, &str)]) -> Vec<Value> {
 
 /// One look shows at once all that is in force; unless the machine itself spoiled it, by what a thread that only sleeps has
 /// seen of it meanwhile. In the first look that it did not spoil each of these faults has to be proven.
-fn assert_proven(place: &Place, faults: &[(&str, &str)]) {
+fn assert_proven(space: &Workspace, faults: &[(&str, &str)]) {
     let mut is_busy = false;
     for _ in 0..4 {
         let before = Processors::now();
-        let (mut seen, late) = beside_a_sleeper(|| checked(place, faults));
+        let (mut seen, late) = beside_a_sleeper(|| checked(space, faults));
         seen.retain(|one| one["verdict"] != "proven");
         if seen.is_empty() {
             return;
@@ -59,13 +59,13 @@ fn assert_proven(place: &Place, faults: &[(&str, &str)]) {
 #[test]
 fn the_whole_tour_with_a_real_cluster() {
     require_root();
-    let place = Place::new();
-    assert_eq!(place.good(&["ls"]), "no lab is running\n");
-    assert!(place.bad(&["status"], 2).contains("brownout up"));
-    place.up("tour", &[]);
-    let traces = Traces::of(&place, "tour");
+    let space = Workspace::new();
+    assert_eq!(space.good(&["ls"]), "no lab is running\n");
+    assert!(space.bad(&["status"], 2).contains("brownout up"));
+    space.up("tour", &[]);
+    let traces = Traces::of(&space, "tour");
 
-    let seen = status(&place);
+    let seen = status(&space);
     assert_eq!(seen["links"].as_array().unwrap().len(), 12);
     for name in ["n1", "n2", "n3"] {
         assert_eq!(
@@ -73,28 +73,28 @@ fn the_whole_tour_with_a_real_cluster() {
             (&"UP".into(), &Value::Array(Vec::new()))
         );
     }
-    let directory = place.runtime();
+    let directory = space.runtime();
     let mode = |path: &std::path::Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(
         (mode(&directory), mode(&directory.join("tour")), mode(&directory.join("tour/lab.sock"))),
         (0o700, 0o700, 0o600)
     );
 
-    network::links(&place);
-    network::partitions(&place);
+    network::links(&space);
+    network::partitions(&space);
     // While n3 starts, it is the turn of what does without it.
     let beside = || {
-        lab::garbage(&place);
-        lab::another_lab(&place);
+        lab::garbage(&space);
+        lab::another_lab(&space);
     };
-    hosts::processes(&place, || network::wrong_words(&place), beside);
-    hosts::clocks(&place);
-    hosts::disks_and_processors(&place);
-    lab::programs(&place);
-    lab::chaos(&place);
-    lab::events(&place);
+    hosts::processes(&space, || network::wrong_words(&space), beside);
+    hosts::clocks(&space);
+    hosts::disks_and_processors(&space);
+    lab::programs(&space);
+    lab::chaos(&space);
+    lab::events(&space);
 
-    place.good(&["destroy", "--name", "tour"]);
+    space.good(&["destroy", "--name", "tour"]);
     traces.assert_gone(true);
-    assert_eq!(place.good(&["ls"]), "no lab is running\n");
+    assert_eq!(space.good(&["ls"]), "no lab is running\n");
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{assert_proven, common::byhand::Place, host, status};
+use super::{assert_proven, common::byhand::Workspace, host, status};
 
 /// The round trips that a ping tells, ms, ascending.
-fn round_trips(place: &Place, from: &str, to: &str) -> Vec<f64> {
-    let said = place.good(&["ping", from, to, "--count", "20", "--interval", "20ms"]);
+fn round_trips(space: &Workspace, from: &str, to: &str) -> Vec<f64> {
+    let said = space.good(&["ping", from, to, "--count", "20", "--interval", "20ms"]);
     let time = |line: &str| line.split_once("time=")?.1.split(' ').next()?.parse().ok();
     let mut all: Vec<f64> = said.lines().filter_map(time).collect();
     all.sort_by(f64::total_cmp);
@@ -15,24 +15,24 @@ fn round_trips(place: &Place, from: &str, to: &str) -> Vec<f64> {
 }
 
 /// What is asked of links is in force, told, replaced, added up and healed.
-pub fn links(place: &Place) {
-    let before = round_trips(place, "n1", "n2");
-    let said = place.good(&["slow", "n2", "--delay", "100ms", "--jitter", "10ms"]);
+pub fn links(space: &Workspace) {
+    let before = round_trips(space, "n1", "n2");
+    let said = space.good(&["slow", "n2", "--delay", "100ms", "--jitter", "10ms"]);
     assert!(said.contains("n2: SLOW 100ms ± 10ms out") && said.contains("grows by 100ms"), "{said}");
-    let slow = round_trips(place, "n1", "n2");
+    let slow = round_trips(space, "n1", "n2");
     assert!(slow[0] >= 89.9, "no packet is earlier than 90 ms: {slow:?}");
     // Half of them meet at most the delay itself, and what a busy machine adds.
     assert!(slow[0] < before[before.len() / 2] + 110.0, "{slow:?} after {before:?}");
-    assert!(round_trips(place, "n1", "n3")[0] < 80.0, "n3 is spared");
+    assert!(round_trips(space, "n1", "n3")[0] < 80.0, "n3 is spared");
 
-    let said = place.good(&["duplicate", "n1", "n3", "5%", "--direction", "in"]);
+    let said = space.good(&["duplicate", "n1", "n3", "5%", "--direction", "in"]);
     assert!(said.contains("n1: DUPLICATE 5% in\nn3: DUPLICATE 5% in"), "{said}");
-    assert!(place.good(&["fast", "n1,n3"]).contains("n3: NORMAL"));
+    assert!(space.good(&["fast", "n1,n3"]).contains("n3: NORMAL"));
 
     // The second replaces the first, and another kind is added.
-    place.good(&["slow", "n2", "100ms", "--direction", "both"]);
-    place.good(&["flaky", "n2", "30%"]);
-    let seen = status(place);
+    space.good(&["slow", "n2", "100ms", "--direction", "both"]);
+    space.good(&["flaky", "n2", "30%"]);
+    let seen = status(space);
     let network = host(&seen, "n2")["network"].to_string();
     assert!(
         network.contains("SLOW 100ms both") && network.contains("FLAKY 30% out") && !network.contains("10ms out"),
@@ -41,16 +41,16 @@ pub fn links(place: &Place) {
     let hit = |link: &&Value| !link["impairments"].as_array().unwrap().is_empty();
     let hit: Vec<&Value> = seen["links"].as_array().unwrap().iter().filter(hit).collect();
     assert!(hit.len() == 6 && hit.iter().all(|link| link["from"] == "n2" || link["to"] == "n2"), "{hit:?}");
-    let matrix = place.json(&["clock", "--json"]);
+    let matrix = space.json(&["clock", "--json"]);
     let from_n2 = matrix["pairs"].as_array().unwrap().iter().filter(|pair| pair["from"] == "n2");
     // Of 50 probes or more on each.
     assert!(
         from_n2.clone().count() == 3 && from_n2.clone().all(|pair| pair["loss"].as_f64().unwrap() > 0.0),
         "{matrix}"
     );
-    assert!(round_trips(place, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
-    assert_proven(place, &[("slow", "n2"), ("flaky", "n2")]);
-    assert!(place.good(&["fast", "n2"]).contains("n2: NORMAL"));
+    assert!(round_trips(space, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
+    assert_proven(space, &[("slow", "n2"), ("flaky", "n2")]);
+    assert!(space.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
         (&["duplicate", "n2", "5%"][..], "DUPLICATE 5% out"),
@@ -61,15 +61,15 @@ pub fn links(place: &Place) {
         (&["link", "n1", "n3", "50ms", "1%"], "SLOW 50ms + FLAKY 1% to n3"),
         (&["slow", "load", "5ms"], "load: SLOW 5ms out"),
     ] {
-        let said = place.good(words);
+        let said = space.good(words);
         assert!(said.contains(shown), "{words:?}: {said}");
     }
-    place.good(&["link", "n1", "n3", "fast"]);
-    assert!(!host(&status(place), "n1")["network"].to_string().contains("n3"));
-    place.good(&["fast", "--all"]);
-    place.good(&["flaky", "n3", "30%", "--for", "300ms"]);
-    place.until("--for heals", || host(&status(place), "n3")["network"].as_array().unwrap().is_empty());
-    let seen = status(place);
+    space.good(&["link", "n1", "n3", "fast"]);
+    assert!(!host(&status(space), "n1")["network"].to_string().contains("n3"));
+    space.good(&["fast", "--all"]);
+    space.good(&["flaky", "n3", "30%", "--for", "300ms"]);
+    space.until("--for heals", || host(&status(space), "n3")["network"].as_array().unwrap().is_empty());
+    let seen = status(space);
     assert!(
         seen["hosts"].as_array().unwrap().iter().all(|host| host["network"].as_array().unwrap().is_empty()),
         "{seen}"
@@ -77,7 +77,7 @@ pub fn links(place: &Place) {
 }
 
 /// What is mistyped is an error with the nearest name, and nothing happens.
-pub fn wrong_words(place: &Place) {
+pub fn wrong_words(space: &Workspace) {
     for (words, said) in [
         (&["slow", "n22", "100ms"][..], "unknown host 'n22'; the hosts are n1, n2, n3, load; did you mean 'n2'?"),
         (&["flaky", "n2", "80"], "unknown host '80'"),
@@ -108,37 +108,37 @@ pub fn wrong_words(place: &Place) {
         (&["clock", "--for", "5s"], "takes no --for"),
         (&["clock", "n2", "+5s", "--json"], "takes no --json"),
     ] {
-        let heard = place.bad(words, 2);
+        let heard = space.bad(words, 2);
         assert!(heard.contains(said), "{words:?}: {heard}");
     }
-    let seen = status(place);
+    let seen = status(space);
     assert!(seen["links"].as_array().unwrap().iter().all(|link| link["impairments"].as_array().unwrap().is_empty()));
 }
 
 /// The small side of a partition has no quorum, the large one has.
-pub fn partitions(place: &Place) {
-    place
+pub fn partitions(space: &Workspace) {
+    space
         .good(&["cql", "CREATE KEYSPACE tour WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}"]);
-    place.good(&["cql", "CREATE TABLE tour.kv (k int PRIMARY KEY, v text)"]);
+    space.good(&["cql", "CREATE TABLE tour.kv (k int PRIMARY KEY, v text)"]);
     let write = |node: &str| {
         let arguments =
             ["cql", "INSERT INTO tour.kv (k, v) VALUES (1, 'one')", "--host", node, "--consistency", "quorum"];
-        place.run(&arguments).status.code()
+        space.run(&arguments).status.code()
     };
-    place.until("the table is known everywhere", || ["n1", "n2", "n3"].iter().all(|node| write(node) == Some(0)));
-    place.good(&["partition", "n1,n2", "n3"]);
-    let seen = status(place);
+    space.until("the table is known everywhere", || ["n1", "n2", "n3"].iter().all(|node| write(node) == Some(0)));
+    space.good(&["partition", "n1,n2", "n3"]);
+    let seen = status(space);
     let group = |name| host(&seen, name)["partition"].clone();
     assert!(group("n1") == group("n2") && group("n1") != group("n3") && group("load") != group("n3"), "{seen}");
     assert_eq!(write("n3"), Some(3), "alone, n3 has no quorum");
-    place.until("two of three are a quorum", || write("n1") == Some(0));
-    assert_eq!(place.run(&["ping", "n1", "n3", "--count", "2"]).status.code(), Some(3));
-    assert!(place.good(&["join"]).contains("all hosts reach one another"));
-    place.until("the cluster is whole again", || write("n3") == Some(0));
-    assert!(place.good(&["random-partition"]).contains("in group 2"));
+    space.until("two of three are a quorum", || write("n1") == Some(0));
+    assert_eq!(space.run(&["ping", "n1", "n3", "--count", "2"]).status.code(), Some(3));
+    assert!(space.good(&["join"]).contains("all hosts reach one another"));
+    space.until("the cluster is whole again", || write("n3") == Some(0));
+    assert!(space.good(&["random-partition"]).contains("in group 2"));
     assert!(
-        place.good(&["partition", "--from", "n1", "--to", "n2"]).contains("CUT to n2 (one way)"),
+        space.good(&["partition", "--from", "n1", "--to", "n2"]).contains("CUT to n2 (one way)"),
         "it takes the other's place"
     );
-    place.good(&["join"]);
+    space.good(&["join"]);
 }
