@@ -58,7 +58,7 @@ struct Lived {
     sessions_after: usize,
 }
 
-/// Killed in its third trial, which has a fresh stand, interrupted in the same, ended.
+/// Killed in its third trial, which has a fresh stand, interrupted in the same before that stood, ended.
 fn lived() -> &'static Lived {
     static LIVED: OnceLock<Lived> = OnceLock::new();
     LIVED.get_or_init(|| {
@@ -77,7 +77,7 @@ fn lived() -> &'static Lived {
 
         let heard = directory.path().join("stderr");
         let mut second = Running::start_telling(&resume, &heard);
-        second.wait_for("trial 3/3  warm-up");
+        second.wait_for("starting 1 node");
         second.signal(libc::SIGINT);
         let (code, second) = second.finish();
         assert_eq!(code, Some(130), "{second}");

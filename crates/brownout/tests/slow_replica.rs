@@ -162,8 +162,10 @@ fn wrong_in_three_ways() -> &'static Wrong {
         let file = experiment("slow-replica.yaml");
         let mut arguments = vec![file.to_str().unwrap(), "--out", out.path().to_str().unwrap(), "--sabotage"];
         arguments.extend(SHORT);
-        // On the way: a share of the measured capacity, Poisson arrivals, any coordinator.
+        // On the way: a share of the measured capacity, Poisson arrivals, any coordinator. What is wrong shows within seconds, and
+        // of a run that is to be invalid any part may be late.
         arguments.extend([
+            "--set=phases={warm-up: 16s, baseline: 4s, fault: 7s, recovery: 4s}",
             "--set=load={rate: 10%, arrivals: poisson, coordinators: round-robin, population: 2_000}",
             "--set=network={links: [{ from: n1, to: n3, delay: 20ms }]}",
             "--set=cluster.encryption={internode: all, clients: true}",

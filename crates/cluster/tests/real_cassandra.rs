@@ -34,7 +34,7 @@ fn resident(pid: u32) -> Bytes {
     Bytes(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10)
 }
 
-/// One cluster for this and the largest value: starting it takes longer than that.
+/// One cluster for all of this: starting it takes longer.
 #[test]
 fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_started_again() {
     let fixture = Fixture::new(3);
@@ -46,6 +46,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
 
     let paths = fixture.paths("three");
     let mut cluster = start(&fixture, &quick(), &paths);
+    waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(&mut cluster);
     let readiness = wait(&mut cluster).unwrap();
     eprintln!("ready in {:.1} s", readiness.took.as_secs_f64());
     assert_eq!(cluster.deaths(), []);
@@ -77,6 +78,7 @@ fn three_nodes_become_ready_confined_and_a_killed_one_is_a_death_and_can_be_star
     assert!(settings.files["cassandra.yaml"].contains("\nread_request_timeout: 5000ms\n"));
 
     the_largest_value_is_taken_and_one_that_fits_no_segment_is_refused(&fixture);
+    a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for(&mut cluster);
 
     let pids: Vec<u32> = cluster.nodes().iter().map(|node| node.pid()).collect();
     // SAFETY: the process is ours and not yet reaped.
@@ -147,16 +149,6 @@ fn a_node_without_enough_heap_fails_the_start() {
     let death = death_while_waiting(&mut cluster);
     eprintln!("{}: {}\n{}", death.node, death.status, death.log_tail);
     assert!(death.log_tail.contains("OutOfMemoryError"), "{}", death.log_tail);
-}
-
-/// One cluster for both: starting it takes longer than each of them.
-#[test]
-fn a_cluster_is_waited_for_until_it_is_ready_and_again_while_a_node_stands_still() {
-    let fixture = Fixture::new(2);
-    let mut cluster = start(&fixture, &quick(), &fixture.paths("late"));
-    waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(&mut cluster);
-    wait(&mut cluster).unwrap();
-    a_paused_node_is_taken_for_down_and_named_and_may_go_on_while_the_cluster_is_waited_for(&mut cluster);
 }
 
 fn waiting_ends_at_the_deadline_with_what_is_missing_and_at_once_on_interruption(cluster: &mut Cluster) {

@@ -35,26 +35,51 @@ struct Lab {
     control: ClusterControl,
     client: Client,
     fixture: Fixture,
+    began_ns: u64,
     written: u32,
 }
 
 impl Lab {
     fn start() -> Lab {
         let fixture = Fixture::new(3);
+        let began_ns = monotonic_ns();
         let host = &fixture.network.hosts()[0];
         let archived = fixture.paths("archive");
         archive::build(&fixture.distribution, &fixture.java, &fixture.cache, host, &archived, &|| false).unwrap();
         let mut cluster = start(&fixture, &spec(), &fixture.paths("three"));
         wait(&mut cluster).unwrap();
-        let mut client = Client::connect(host);
+        let client = Client::connect(host);
+        Lab { control: cluster.control(), cluster, client, fixture, began_ns, written: 0 }
+    }
+
+    /// Of nodes that have served nobody yet; what they have served for it goes.
+    fn who_was_slow_is_forgotten_and_what_nodes_do_shows(&mut self) {
+        that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&self.fixture, &mut self.cluster);
+        what_nodes_do_shows_in_their_evidence_at_its_time(&self.fixture, &self.cluster, self.began_ns);
+        wait(&mut self.cluster).unwrap();
+        self.client.query_again("DROP KEYSPACE k", ONE);
+        self.n2_has_told_of_starts(2);
+        let deaths = self.cluster.deaths();
+        assert!(deaths.len() == 1 && deaths[0].asked && deaths[0].node == "n2", "{deaths:?}");
+    }
+
+    fn make_table(&mut self) {
         for text in [
             "CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', 'east': 2, 'west': 1}",
             "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
         ] {
-            client.query(text, ONE, None).unwrap();
+            self.client.query(text, ONE, None).unwrap();
         }
-        wait(&mut cluster).unwrap();
-        Lab { control: cluster.control(), cluster, client, fixture, written: 0 }
+        wait(&mut self.cluster).unwrap();
+    }
+
+    /// All in one log.
+    fn n2_has_told_of_starts(&self, count: usize) {
+        let log = self.control.log_path("n2").unwrap();
+        // It may answer clients before it says so.
+        eventually(&format!("one log to tell of {count} starts"), || {
+            fs::read_to_string(&log).unwrap().matches("Startup complete").count() == count
+        });
     }
 
     /// Ten rows more, at QUORUM: two of the three replicas.
@@ -170,11 +195,7 @@ impl Lab {
         self.control.start("n2").unwrap();
         wait(&mut self.cluster).unwrap();
         self.everything_written_is_there();
-        // It may answer clients before it says so.
-        let log = self.control.log_path("n2").unwrap();
-        eventually("one log to tell of three starts", || {
-            fs::read_to_string(&log).unwrap().matches("Startup complete").count() == 3
-        });
+        self.n2_has_told_of_starts(4);
         assert_eq!(self.cluster.deaths().len(), 1);
     }
 
@@ -188,10 +209,12 @@ impl Lab {
 
 /// One cluster for all: starting it takes longer than each of these.
 #[test]
-fn nodes_in_two_data_centres_are_asked_paused_slowed_killed_stopped_and_started_again() {
+fn what_nodes_do_in_two_data_centres_shows_and_they_are_asked_paused_slowed_killed_stopped_and_started_again() {
     let mut lab = Lab::start();
     let tokens = lab.cluster.settings_in_force();
     assert!(tokens.deviations.iter().any(|what| what.starts_with("endpoint_snitch is GossipingPropertyFileSnitch")));
+    lab.who_was_slow_is_forgotten_and_what_nodes_do_shows();
+    lab.make_table();
     lab.the_nodes_are_where_they_were_put();
     lab.nodetool_works_on_the_node_it_is_asked_for();
     lab.commands_run_in_the_nodes_network();
@@ -223,16 +246,8 @@ impl Seen {
     }
 }
 
-/// One cluster for both: the second kills a node of it.
-#[test]
-fn nodes_forget_who_was_slow_and_what_they_do_shows_in_their_evidence() {
-    let fixture = Fixture::new(2);
-    let began_ns = monotonic_ns();
-    let mut cluster = start(&fixture, &quick(), &fixture.paths("evidence"));
-    wait(&mut cluster).unwrap();
-    that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(&fixture, &mut cluster);
-    what_nodes_do_shows_in_their_evidence_at_its_time(&fixture, &cluster, began_ns);
-}
+/// n1 and n2 have all of it, and n3 nothing.
+const IN_THE_EAST: &str = "CREATE KEYSPACE k WITH replication = {'class': 'NetworkTopologyStrategy', 'east': 2}";
 
 fn what_nodes_do_shows_in_their_evidence_at_its_time(fixture: &Fixture, cluster: &Cluster, began_ns: u64) {
     let control = cluster.control();
@@ -242,10 +257,7 @@ fn what_nodes_do_shows_in_their_evidence_at_its_time(fixture: &Fixture, cluster:
     seen.eventually("n2", "reading", "", 0.0);
 
     let mut client = Client::connect(&fixture.network.hosts()[0]);
-    for text in [
-        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
-        "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
-    ] {
+    for text in [IN_THE_EAST, "CREATE TABLE k.t (k int PRIMARY KEY, v int)"] {
         client.query_again(text, ONE);
     }
     let mut write = |keys: std::ops::Range<u32>, consistency| {
@@ -293,11 +305,8 @@ fn largest_score(control: &ClusterControl, node: &str, other: &str) -> Option<f6
 fn that_a_node_was_slow_is_forgotten_by_the_others_before_the_next_trial(fixture: &Fixture, cluster: &mut Cluster) {
     let control = cluster.control();
     let mut client = Client::connect(&fixture.network.hosts()[0]);
-    for text in [
-        "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
-        "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
-        "INSERT INTO k.t (k, v) VALUES (1, 1)",
-    ] {
+    let made = [IN_THE_EAST, "CREATE TABLE k.t (k int PRIMARY KEY, v int)", "INSERT INTO k.t (k, v) VALUES (1, 1)"];
+    for text in made {
         client.query_again(text, ALL);
     }
     client.query_again("SELECT v FROM k.t WHERE k = 1", ALL);

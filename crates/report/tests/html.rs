@@ -7,7 +7,7 @@ mod common;
 #[path = "../../analysis/tests/scenario/mod.rs"]
 mod scenario;
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use brownout_analysis::findings;
 use brownout_record::{EvidenceRow, LoadPart, Quantity, SearchDescription, Subject};
@@ -16,9 +16,7 @@ use common::{SECOND, Synthetic, three_copies};
 use scenario::{Made, Scenario};
 
 fn report(synthetic: &Synthetic) -> String {
-    let directory = tempfile::tempdir().unwrap();
-    let run = synthetic.run(directory.path());
-    html(&run, &findings(&run).unwrap()).unwrap()
+    Shown::of(synthetic).page
 }
 
 fn text(synthetic: &Synthetic, style: Style) -> String {
@@ -130,30 +128,38 @@ fn kinds() -> Vec<(&'static str, Synthetic)> {
     ]
 }
 
-/// A run of each kind as it is shown.
+/// A run as it is shown.
 struct Shown {
-    kind: &'static str,
     page: String,
     summary: String,
 }
 
-/// Of all kinds, made once: that takes longer than to look at them.
-fn shown() -> &'static [Shown] {
-    static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
-    SHOWN.get_or_init(|| {
-        let of = |(kind, synthetic): (&'static str, Synthetic)| {
-            let directory = tempfile::tempdir().unwrap();
-            let run = synthetic.run(directory.path());
-            let found = findings(&run).unwrap();
-            Shown { kind, page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
-        };
-        kinds().into_iter().map(of).collect()
-    })
+impl Shown {
+    fn of(synthetic: &Synthetic) -> Shown {
+        let directory = tempfile::tempdir().unwrap();
+        let run = synthetic.run(directory.path());
+        let found = findings(&run).unwrap();
+        Shown { page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
+    }
+}
+
+/// Each kind, by its name.
+fn all_kinds() -> Vec<&'static str> {
+    kinds().into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// A run of this kind, made once: that takes longer than to look at it.
+fn shown(kind: &str) -> &'static Shown {
+    static SHOWN: LazyLock<Vec<(&str, Synthetic, OnceLock<Shown>)>> =
+        LazyLock::new(|| kinds().into_iter().map(|(kind, made)| (kind, made, OnceLock::new())).collect());
+    let (_, made, shown) = SHOWN.iter().find(|(name, ..)| *name == kind).unwrap();
+    shown.get_or_init(|| Shown::of(made))
 }
 
 #[test]
 fn a_report_refers_to_nothing_outside_itself() {
-    for Shown { kind, page, .. } in shown() {
+    for kind in all_kinds() {
+        let page = &shown(kind).page;
         for outside in ["http://", "https://", "//cdn", "@import", "<link rel=\"stylesheet\"", "src="] {
             assert!(!page.contains(outside), "{kind}: {outside}");
         }
@@ -162,8 +168,8 @@ fn a_report_refers_to_nothing_outside_itself() {
 
 #[test]
 fn every_coordinate_is_a_number() {
-    for Shown { kind, page, .. } in shown() {
-        for figure in page.split("<svg").skip(1) {
+    for kind in all_kinds() {
+        for figure in shown(kind).page.split("<svg").skip(1) {
             let (figure, _) = figure.split_once("</svg>").unwrap();
             for broken in ["NaN", "inf", "null"] {
                 assert!(!figure.contains(broken), "{kind}: {broken} in {figure}");
@@ -174,10 +180,10 @@ fn every_coordinate_is_a_number() {
 
 #[test]
 fn elements_are_closed_in_the_order_they_were_opened() {
-    for Shown { kind, page, .. } in shown() {
+    for kind in all_kinds() {
         let mut open: Vec<&str> = Vec::new();
         // Style and script hold no markup; nothing else may hold a bare `<`.
-        for tag in page.split('<').skip(1) {
+        for tag in shown(kind).page.split('<').skip(1) {
             let (tag, _) = tag.split_once('>').unwrap_or((tag, ""));
             let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
             let void = ["!doctype", "meta", "link", "br"].contains(&name) || tag.ends_with('/');
@@ -203,20 +209,19 @@ fn text_of_the_run_is_never_markup() {
 
 #[test]
 fn the_experiment_is_shown_with_what_was_set_in_it() {
-    let page = report(&Synthetic::default());
+    let Shown { page, summary } = shown("whole");
     assert!(page.contains("trials: 9 # of the file"));
     assert!(page.contains("what --set changed in it") && page.contains("--set trials=2\n--set question=is 1 &lt; 2?"));
-    assert!(text(&Synthetic::default(), PLAIN).contains("set: trials=2\nset: question=is 1 < 2?\n"));
+    assert!(summary.contains("set: trials=2\nset: question=is 1 < 2?\n"));
 }
 
 #[test]
 fn a_search_shows_where_its_thresholds_are_passed_and_what_it_tried() {
-    let page = report(&searched(2));
+    let Shown { page, summary: text } = shown("a search");
     for part in ["id=\"search\"", "Loss of goodput by delay", "passed between them", "not reached", "surely less at"] {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("<h2>All cells</h2>"), "no cell is judged by itself");
-    let text = text(&searched(2), PLAIN);
     for part in [
         "Search: the loss of goodput by delay; 38 trials",
         "passed between them",
@@ -232,7 +237,7 @@ fn a_search_shows_where_its_thresholds_are_passed_and_what_it_tried() {
 
 #[test]
 fn figures_have_a_line_for_each_thing_they_show() {
-    let page = report(&Synthetic::default());
+    let page = &shown("whole").page;
     for id in ["trial-1-throughput", "trial-1-latency", "trial-2-coordinators", "percentiles"] {
         assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
     }
@@ -249,9 +254,11 @@ fn every_latency_says_of_which_operations_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let run = Scenario { looks: 1_000, ..Scenario::of(vec![pause]) }.run(directory.path());
         let found = findings(&run).unwrap();
-        Shown { kind: "paused", page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
+        Shown { page: html(&run, &found).unwrap(), summary: summary(&found, PLAIN) }
     };
-    for Shown { kind, page, summary } in shown().iter().chain([&paused]) {
+    let mut all: Vec<(&str, &Shown)> = all_kinds().into_iter().map(|kind| (kind, shown(kind))).collect();
+    all.push(("paused", &paused));
+    for (kind, Shown { page, summary }) in all {
         let between = |from: &str, to: &str| {
             let parts = page.split(from).skip(1).map(|rest| rest.split(to).next().unwrap().to_owned());
             parts.collect::<Vec<_>>()
@@ -276,7 +283,7 @@ fn every_latency_says_of_which_operations_it_is() {
             assert!(heading.contains("ok and timed out"), "{kind}: {heading}");
         }
         // Percentiles are told of who waited for a stall's end, too.
-        assert_eq!(page.contains("Stalls (") && summary.contains("Stalls ("), *kind == "paused", "{kind}");
+        assert_eq!(page.contains("Stalls (") && summary.contains("Stalls ("), kind == "paused", "{kind}");
     }
 }
 
@@ -332,9 +339,8 @@ fn the_warm_ups_flood_does_not_dwarf_what_is_measured() {
 
 #[test]
 fn what_failed_is_told_with_its_log() {
-    let failed = Synthetic { trials: 0, events: FAILURE, ..Synthetic::default() };
-    assert!(report(&failed).contains("no memory &lt;heap&gt;"));
-    assert!(text(&failed, PLAIN).contains("no memory <heap>"));
+    let Shown { page, summary } = shown("failed before its first trial");
+    assert!(page.contains("no memory &lt;heap&gt;") && summary.contains("no memory <heap>"));
 }
 
 #[test]
@@ -349,7 +355,8 @@ fn a_figure_can_be_had_as_a_file_of_its_own() {
 
 #[test]
 fn the_summary_fits_100_columns_and_is_plain_without_colour() {
-    for Shown { kind, summary: text, .. } in shown() {
+    for kind in all_kinds() {
+        let text = &shown(kind).summary;
         assert!(!text.contains('\x1b'), "{kind}");
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{kind}: {line}");
@@ -378,10 +385,9 @@ fn the_summary_says_what_happened() {
     let refuted = text(&Synthetic { also_slow: Some(("n3", "n1")), ..Synthetic::default() }, PLAIN);
     assert!(refuted.contains("9 spared, worst n3 → n1") && refuted.contains("refuted"), "{refuted}");
     assert!(!whole.contains("the overlay, of the instrument's"), "{whole}");
-    let carried = Synthetic { overlay: "wireguard", carrying: 0.1, ..Synthetic::default() };
-    let (page, carried) = (report(&carried), text(&carried, PLAIN));
+    let Shown { page, summary: carried } = shown("an overlay");
     assert!(carried.contains("the overlay, of the instrument's:") && carried.contains("10% (baseline)"), "{carried}");
-    assert!(page.contains("overlay 10%") && !report(&Synthetic::default()).contains("ink-overlay\""));
+    assert!(page.contains("overlay 10%") && !shown("whole").page.contains("ink-overlay\""));
     let death = text(&Synthetic { death: true, ..Synthetic::default() }, PLAIN);
     assert!(death.contains("Node n3 died") && death.contains("out of memory <heap>"), "{death}");
 }
@@ -401,7 +407,7 @@ fn a_node_that_ended_itself_because_a_fault_made_its_disk_fail_is_no_alarm() {
 
 #[test]
 fn cells_and_factors_stand_beside_each_other_with_their_intervals_and_what_would_tell() {
-    let (page, text) = (report(&many_cells()), text(&many_cells(), PLAIN));
+    let Shown { page, summary: text } = shown("many cells");
     for part in ["delay 100ms / 5ms", "goodput, fault ÷ baseline", "level / first level", "not by "] {
         assert!(page.contains(part) && text.contains(part), "{part}\n{text}");
     }
@@ -478,18 +484,19 @@ fn of_many_trials_the_terminal_shows_a_few_and_says_where_the_others_are() {
 fn labs_that_worked_at_once_are_told_with_their_processors_and_one_alone_is_not() {
     let beside = Synthetic { trials: 3, planned_trials: 3, labs: 2, ..Synthetic::default() };
     let said = "2 labs at once: lab 1 on processors 0-1 (2 trials), lab 2 on 2-3 (1 trial)";
-    for text in [text(&beside, PLAIN), report(&beside)] {
+    let Shown { page, summary } = &Shown::of(&beside);
+    for text in [page, summary] {
         assert!(text.contains(said), "{text}");
     }
-    for text in [text(&Synthetic::default(), PLAIN), report(&Synthetic::default())] {
+    let Shown { page, summary } = shown("whole");
+    for text in [page, summary] {
         assert!(!text.contains("at once"), "{text}");
     }
 }
 
 #[test]
 fn what_arithmetic_explains_stands_beside_what_was_measured() {
-    let explained = Synthetic { threads: Some(8), placement: Some(three_copies()), ..Synthetic::default() };
-    let (page, text) = (report(&explained), text(&explained, PLAIN));
+    let Shown { page, summary: text } = shown("explained");
     for part in [
         "What arithmetic explains",
         // Reads may ask n2 or leave it; writes have enough answers without it.
@@ -510,20 +517,18 @@ fn what_arithmetic_explains_stands_beside_what_was_measured() {
     assert_eq!(row("reads"), ["100.0%", "33.3%"], "{text}");
     assert_eq!(row("writes"), ["33.3%", "33.3%"], "{text}");
     // Of many cells, beside the loss of each.
-    let many = Synthetic { placement: Some(three_copies()), ..many_cells() };
-    let text = self::text(&many, PLAIN);
+    let Shown { page, summary: text } = &Shown::of(&Synthetic { placement: Some(three_copies()), ..many_cells() });
     let section = text.split_once("What arithmetic explains of the losses").unwrap().1;
     let line = section.lines().find(|line| line.trim_start().starts_with("3: delay 100ms")).unwrap();
     assert!(line.contains("goodput") && line.contains("33.3%"), "{line}");
-    assert!(report(&many).contains("What arithmetic explains of the losses"));
+    assert!(page.contains("What arithmetic explains of the losses"));
     // Nothing is claimed of a run that does not tell where its rows lie.
-    assert!(!report(&Synthetic::default()).contains("What arithmetic explains"));
+    assert!(!shown("whole").page.contains("What arithmetic explains"));
 }
 
 #[test]
 fn a_closed_load_beside_an_open_one_is_named_and_it_is_said_that_nothing_is_predicted() {
-    let mixed = Synthetic { parts: beside(), ..Synthetic::default() };
-    let (page, text) = (report(&mixed), text(&mixed, PLAIN));
+    let Shown { page, summary: text } = shown("closed beside open");
     for part in ["Closed loop: write 4 threads, beside an open load", "no prediction: only write is closed"] {
         assert!(page.contains(part), "{part}");
         assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}\n{text}");
@@ -588,13 +593,13 @@ fn what_the_database_says_stands_beside_what_was_measured_and_shows_who_read_on_
         "{lines}"
     );
     assert_eq!(cells(&summary, "… longest pause, ms")[2], "0 / 120 / 0", "{summary}");
-    let page = report(&Synthetic { database: told, ..Synthetic::default() });
+    let page = &shown("with what the database says").page;
     assert!(page.contains(why));
     // A line for each coordinator and each other node that it scored, and none where nothing was in force.
     let figure =
         |page: &str| page.split("<figure").filter(|one| one.contains("Snitch scores of replicas, trial 1")).count();
     let without = report(&Synthetic { database: told, no_fault: true, ..Synthetic::default() });
-    assert_eq!((figure(&page), figure(&without)), (1, 0));
+    assert_eq!((figure(page), figure(&without)), (1, 0));
     for line in ["n1&#39;s of n2", "n1&#39;s of n3", "n3&#39;s of n1", "n3&#39;s of n2"] {
         assert!(page.contains(line) || page.contains(&line.replace("&#39;", "'")), "{line}");
     }

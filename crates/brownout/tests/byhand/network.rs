@@ -49,8 +49,7 @@ pub fn links(space: &Workspace) {
         "{matrix}"
     );
     assert!(round_trips(space, "n1", "n2")[0] >= 200.0, "100 ms there, 100 ms back");
-    assert_proven(space, "slow", "n2");
-    assert_proven(space, "flaky", "n2");
+    assert_proven(space, &[("slow", "n2"), ("flaky", "n2")]);
     assert!(space.good(&["fast", "n2"]).contains("n2: NORMAL"));
 
     for (words, shown) in [
