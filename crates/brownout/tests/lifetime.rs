@@ -232,10 +232,11 @@ fn ctrl_c_heals_ends_the_trial_and_leaves_a_readable_run() {
     require_root();
     let (machine, namespaces) = (Machine::now(), network_namespaces());
     // What heals is the lab, whatever the database.
-    let on_etcd: fn(&Path) -> Running = |out| start_on_etcd(out, &[]);
-    for (begin, moment) in [(start as fn(&Path) -> Running, &[STARTING][..]), (on_etcd, &FAULT[..])] {
+    type Begin = fn(&Path, &[&str]) -> Running;
+    let begun: [(Begin, &[&str]); 2] = [(start, &[STARTING]), (start_on_etcd, &FAULT)];
+    for (begin, moment) in begun {
         let out = tempfile::tempdir().unwrap();
-        let mut running = begin(out.path());
+        let mut running = begin(out.path(), &[]);
         running.wait_for_any(moment);
         let processes = descendants(running.child.id());
         running.signal(libc::SIGINT);

@@ -6,7 +6,7 @@ mod common;
 
 use std::{fs, path::Path, process::Output};
 
-use common::{both, brownout, in_private_mounts, is_spoiled, json, not_judged, only_run, require_root};
+use common::{both, brownout, in_private_mounts, is_spoiled, json, only_run, require_root, unjudged::not_judged};
 
 /// No account has it; a user is a number to the kernel.
 const USER: u32 = 61_847;

@@ -123,12 +123,12 @@ pub fn clocks(space: &Workspace) {
 
 /// A look does not show it, and says why.
 fn assert_not_seen(space: &Workspace, kind: &str, node: &str, why: &str) {
-    let seen = checked(space, kind, node);
+    let seen = checked(space, &[(kind, node)]).remove(0);
     assert!(seen["verdict"] == "not seen" && seen["evidence"].as_str().unwrap().contains(why), "{seen}");
 }
 
 /// Looks while clients ask a node one thing after another.
-fn beside_clients(space: &Workspace, node: &str, look: impl FnOnce() -> Value) -> Value {
+fn beside_clients<T>(space: &Workspace, node: &str, look: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     let ask = || {
         while !is_over.load(Ordering::Relaxed) {
