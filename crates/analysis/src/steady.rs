@@ -132,8 +132,12 @@ impl<'a> SubjectEvidence<'a> {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
         if during.samples < least || !known {
-            let nothing = known && 10 * during.samples < enough(source, quantity);
-            return Ok(if nothing { Alone::Nothing } else { Alone::Few });
+            return Ok(match during.samples {
+                // It does not look here at all.
+                0 if !known => Alone::Hidden,
+                some if known && 10 * some < enough(source, quantity) => Alone::Nothing,
+                _ => Alone::Few,
+            });
         }
         // What cannot be distinguished from no fault does not speak for one.
         let judged = whole.enough && (whole.tells || !whole.target.tells);

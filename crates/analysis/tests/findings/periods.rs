@@ -152,7 +152,7 @@ fn a_long_period_of_which_nobody_saw_anything_is_unproven() {
 
 /// A slow node, seen on three ways; of one of them nobody saw anything in the third period.
 #[test]
-fn a_period_is_proven_only_if_it_was_judged_in_every_place_that_is_hit() {
+fn a_period_is_proven_only_if_it_was_judged_on_every_subject_that_is_hit() {
     let hits = ["n1", "n3", "load"].map(|to| Subject::pair("n2", to)).to_vec();
     let made = Made::new(Quantity::OneWayDelay, hits, 50e6, 2e6).during(&flaps());
     let seen = Scenario { seconds: [20, 36, 20], counted: false, ..Scenario::of(vec![made]) };

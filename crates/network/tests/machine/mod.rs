@@ -229,22 +229,24 @@ pub fn until_quiet(what: &str, limit_ms: f64, measure: impl Fn(&Sleepers) -> Res
 
 /// How often something is tried at most.
 pub const MOST_TRIES: usize = 14;
-/// So much has to come together; a good try on a quiet machine is worth all of it.
+/// So much has to come together: a good try on a quiet machine is worth all of it ...
 const ENOUGH: i32 = 4;
-/// What a good try is worth on another one, which could have spoiled it, and not improved it.
+/// ... and elsewhere this: a machine that is not quiet could have spoiled it, and not improved it.
 const GOOD: i32 = 1;
 /// What a bad one is worth there: it was the machine's doing, or ours.
 const BAD: i32 = -3;
+/// Where it begins: what is good at the first try is good.
+const BEFORE: i32 = ENOUGH - GOOD;
 
-/// Whether something is good. On a quiet machine one try decides: what is bad there, fails at once. Other tries are
-/// neither taken for nothing nor for an answer. Were there another one until one is good, a defect that shows in half of
-/// them would never be found; so the good ones have to outweigh the bad ones. Of such a defect, eight in a hundred pass on
-/// a machine that is never quiet, and on one that is so now and then no more than pass a single try.
+/// Whether something is good. The first try decides if it is good, or if the machine was quiet: what is bad then, fails at
+/// once. A bad one on another machine is neither taken for nothing nor for an answer. Were there another one until one is
+/// good, a defect that shows in half of them would never be found; so four good ones have to outweigh it, or one on a quiet
+/// machine. Of such a defect hardly more pass than of a single try.
 ///
 /// False if nobody knows, because the machine was busy: it says so by itself, or is not quiet while nothing is tried
 /// (`alone`) either. If it is, what was tried has disturbed itself.
 pub fn is_good(what: &str, mut attempt: impl FnMut(usize) -> Try, alone: impl FnOnce() -> Machine) -> bool {
-    let (mut sum, mut is_busy) = (0, false);
+    let (mut sum, mut is_busy) = (BEFORE, false);
     for number in 1..=MOST_TRIES {
         let Try { is_good, machine } = attempt(number);
         sum += match (is_good, machine) {
