@@ -1,4 +1,4 @@
-//! What a short look at one place says of a fault, without a baseline: by the same rules as the proof of a run.
+//! What a short look says of a fault on one subject, without a baseline: by the same rules as the proof of a run.
 
 use brownout_record::Expectation;
 
@@ -53,7 +53,7 @@ pub fn limit_glimpse(asked: &Expectation, worked: &Worked) -> Option<bool> {
     if seen.contains(&Some(false)) { Some(false) } else { seen.into_iter().flatten().next() }
 }
 
-/// Whether one who looks sees what was asked, in a place where else there is this.
+/// Whether one who looks sees what was asked, of a subject that else shows this.
 fn shows(asked: &Expectation, source: Source<'_>, before: f64, during: &Measure) -> Option<bool> {
     let force: Force = (0, 0);
     let (asks, forces) = (Asks::new(vec![(force, asked)]), [force]);

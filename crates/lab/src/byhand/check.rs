@@ -1,6 +1,6 @@
 //! Whether what commands have put in force shows: a short look at the hosts and links that it hits, by the same means as
 //! the proof of a run: probes for links, the kernel for processes and for what they use of the processors, NTP and the database
-//! itself for clocks, timed operations for disks. It has no baseline and looks at no spared place. Each link, each quantity,
+//! itself for clocks, timed operations for disks. It has no baseline and looks at no spared subject. Each link, each quantity,
 //! and whoever tells of a clock has to show it alone; what cannot be told in a second or two is "not seen".
 
 use std::{
@@ -37,7 +37,7 @@ const EXCHANGES: usize = 3;
 /// The kernel counts what a running thread uses at the ticks of its clock; these are so far apart at most.
 const TICK_NS: f64 = 10e6;
 
-/// What is asked in one place.
+/// What is asked of one subject.
 struct Checked {
     kind: &'static str,
     subject: String,
