@@ -3,10 +3,9 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, dead_code, reason = "a test may")]
 
-/// Of the directory of that name only what this file needs.
-mod common {
-    pub mod stress;
-}
+mod common;
+#[path = "common/stress.rs"]
+mod stress;
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,7 +13,8 @@ use std::{
 };
 
 use brownout_load::stub::{Answer, Behaviour, Stub};
-use common::stress::{Done, Load, wait_for_operations};
+use common::{Processors, STOLEN, becomes_quiet, unjudged::not_judged};
+use stress::{Done, Load, wait_for_operations};
 
 /// Codes of section 9 of the protocol's specification, and the class of each.
 const CODES: [(u32, &str); 14] = [
@@ -310,12 +310,24 @@ fn what_no_user_was_free_for_is_told_at_the_end_of_a_duration() {
     }
 }
 
+/// A search whose client was not late all the time, as it says itself: the first of four. None if the machine says as well that it
+/// is busy; where it is quiet, a client that is always late is a defect.
+fn punctual(stub: &Stub, search: &str) -> Option<Done> {
+    let before = Processors::now();
+    let mut runs = (0..4).map(|_| run(stub, search));
+    let done = runs.find(|done| done.json["search"]["found"] != "client");
+    if done.is_none() {
+        let stolen = before.stolen();
+        assert!(stolen > STOLEN || !becomes_quiet(), "four clients were late, and the machine is quiet");
+        not_judged("the machine made four clients late");
+    }
+    done
+}
+
 #[test]
 fn a_search_takes_failures_for_answers_and_goes_on() {
     let stub = answering(Answer::Error(0x1001));
-    // Repeated only where the run itself says that its client was late all the time.
-    let mut runs = (0..4).map(|_| run(&stub, "write -rate search(slo=errors<5%,from=40/s,step=1s)"));
-    let done = runs.find(|done| done.json["search"]["found"] != "client").expect("a punctual client");
+    let Some(done) = punctual(&stub, "write -rate search(slo=errors<5%,from=40/s,step=1s)") else { return };
     done.adds_up();
     assert_eq!((done.code, done.last()), (Some(1), "FAILURE"), "{done}");
     // 40, 20, 10, 5, 2.5, 1.25 and 1 a second, each twice; what a late client tried is not counted.
@@ -344,9 +356,7 @@ fn a_quiet_run_that_fails_says_why() {
 fn a_search_accounts_for_every_operation_and_shows_the_best_step() {
     let stub = Stub::local(1).unwrap();
     let search = "write n=1000000 -rate search(slo=p99<20s,from=50/s,to=200/s,step=1s)";
-    // Repeated only where the run itself says that its client was late all the time.
-    let mut runs = (0..4).map(|_| run(&stub, search));
-    let done = runs.find(|done| done.json["search"]["found"] != "client").expect("a punctual client");
+    let Some(done) = punctual(&stub, search) else { return };
     done.adds_up();
     assert_eq!(done.class("ok"), done.sheet("scheduled"), "{done}");
     assert!(done.out.contains("kept up to the highest rate tried, 200/s"), "{done}");

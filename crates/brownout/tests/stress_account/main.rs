@@ -15,7 +15,6 @@ use brownout_record::{Population, Run};
 use figures::{Figure, Reference, Told, compare, object_of_percentiles, operation};
 use outputs::{found, line, number};
 use scrape::Scraper;
-use serde_json::Value;
 use stress::{BROWNOUT, Done, Load, wait_for_operations};
 
 const RATES: [&str; 3] = ["open=200/s", "threads=4 fixed=200/s", "threads=4"];
@@ -183,12 +182,10 @@ fn every_output_tells_the_same_of_the_steps_of_a_search() {
                 compare(&what, &done, &own.response, [Figure { place: "its line".into(), of, percent: 99.0, told }]);
             }
             // The step whose figures stand for the run is the baseline.
-            let is_it = |phase: &&Value| {
-                let name = phase["name"].as_str().unwrap();
-                name == format!("step {}, {rate}", place + 1) || name == "baseline"
-            };
-            let its = phases.iter().filter(is_it).find(|phase| phase["counts"]["scheduled"] == sheet["scheduled"]);
-            let its = its.unwrap_or_else(|| panic!("{what}: no phase has as many operations: {phases:#?}"));
+            let named = |name: &str| phases.iter().find(|phase| phase["name"] == name);
+            let its = named(&format!("step {}, {rate}", place + 1)).or_else(|| named("baseline"));
+            let its = its.unwrap_or_else(|| panic!("{what}: the record has no such phase: {phases:#?}"));
+            assert_eq!(its["counts"]["scheduled"], sheet["scheduled"], "{what}");
             compare(&what, &done, &own.response, object_of_percentiles("the record", of, &its["due"]));
         }
     }
