@@ -78,7 +78,7 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
     veth.clear();
     let kept = p99s.iter().filter(|late| **late <= AIM_RELEASE_US).count();
     println!(
-        "aim: release error p99 at most {AIM_RELEASE_US} µs under SCHED_FIFO: {} (in {kept} of {} streams)",
+        "aim: release error p99 at most {AIM_RELEASE_US} µs under SCHED_FIFO: {} (met in {kept} of {} streams)",
         verdict(kept == p99s.len()),
         p99s.len()
     );
