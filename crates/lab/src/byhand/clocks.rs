@@ -4,10 +4,13 @@ use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, UdpSocket},
     thread,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use brownout_clock::ntp::{PORT as NTP_PORT, best_of};
+use brownout_clock::{
+    HostClock,
+    ntp::{PORT as NTP_PORT, best_of},
+};
 use brownout_probe::Probes;
 
 use super::{
@@ -68,12 +71,20 @@ pub(super) fn matrix(lab: &Lab) -> Result<Matrix, Failure> {
     Ok(Matrix { format: 1, pairs: pairs.collect(), hosts })
 }
 
+/// The machine's wall clock, ns since 1970 UTC.
+fn machine_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
 type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
     let Some(host) = lab.testbed.network.host(from) else { return Vec::new() };
-    let Some(clock) = lab.testbed.controls.clocks.get(from) else { return Vec::new() };
+    // A container's clock is the machine's.
+    let clock = lab.testbed.controls.clocks.get(from);
+    let now_ns = move || clock.map_or_else(machine_ns, HostClock::realtime_ns);
+    let now_ns = &now_ns;
     thread::scope(|scope| {
         let others = others.iter().filter(|to| *to != from);
         let asked: Vec<_> = others
@@ -81,7 +92,7 @@ fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answ
                 let server = (lab.layout.hosts.find(to)?.address, NTP_PORT).into();
                 let ask = move || {
                     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-                    best_of(EXCHANGES, &socket, server, &|| clock.realtime_ns(), patience).ok()
+                    best_of(EXCHANGES, &socket, server, now_ns, patience).ok()
                 };
                 let pair = (from.to_owned(), to.clone());
                 Some(scope.spawn(move || Some((pair, host.run(ask).ok()??))))
