@@ -228,7 +228,7 @@ pub fn until_quiet(what: &str, limit_ms: f64, measure: impl Fn(&Sleepers) -> Res
 }
 
 /// How often something is tried at most.
-pub const MOST_TRIES: usize = 14;
+pub const MOST_TRIES: usize = 8;
 /// So much has to come together: a good try on a quiet machine is worth all of it ...
 const ENOUGH: i32 = 4;
 /// ... and elsewhere this: a machine that is not quiet could have spoiled it, and not improved it.
