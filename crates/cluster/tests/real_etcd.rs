@@ -20,8 +20,8 @@ use brownout_cluster::{
     Cluster, ClusterError, EnterableHost, Evidence, EvidenceWatch, Heartbeats, Paths, Question, cache,
     etcd::{self, Etcd, EtcdSpec, Installed, Wanted},
 };
-use brownout_network::{Host, HostSpec, Network, NetworkSpec};
-use fixture::{PATIENCE, eventually, owner};
+use brownout_network::{Host, Network};
+use fixture::{PATIENCE, eventually, network, owner, require_root};
 
 /// One cluster at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -35,9 +35,7 @@ struct Fixture {
 
 impl Fixture {
     fn new(hosts: u8) -> Fixture {
-        // SAFETY: geteuid cannot fail.
-        let root = unsafe { libc::geteuid() } == 0;
-        assert!(root, "this test makes network namespaces and starts databases as another user: run it as root");
+        require_root();
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = Wanted::Version(etcd::DEFAULT.to_owned());
         let provided =
@@ -54,16 +52,7 @@ impl Fixture {
                 fs::copy(&from, programs.join(name)).unwrap();
             }
         }
-        let host = |number| HostSpec::new(format!("n{number}"), [10, 78, 1, number].into());
-        let network = Network::start(NetworkSpec {
-            hosts: (1..=hosts).map(host).collect(),
-            mtu: 1500,
-            congestion_control: None,
-            seed: 1,
-            realtime: false,
-            overlay: None,
-        })
-        .unwrap();
+        let network = network(1, hosts);
         Fixture { network, installed: provided.seen_at(&programs), directory, _turn: turn }
     }
 

@@ -120,10 +120,8 @@ fn names(work: &Work) -> Vec<String> {
 
 fn taken(kind: DatabaseKind, name: &str) -> String {
     // Profiles are of CQL.
-    let other = match kind.speaks_cql() {
-        true => "; else give the load a keyspace of its own, by a profile (load.profile)",
-        false => "",
-    };
+    let other =
+        if kind.speaks_cql() { "; else give the load a keyspace of its own, by a profile (load.profile)" } else { "" };
     format!(
         "the cluster has {} already, and this run would make and drop that; where a run that was killed has left it: \
          {}{other}",
