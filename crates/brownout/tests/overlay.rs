@@ -9,7 +9,10 @@ use std::{fs, path::Path, process::Output};
 
 use brownout_network::overlay::openvpn_program;
 use brownout_record::Run;
-use common::{both, brownout, delay_row, experiment, json, only_run, require_root, undisturbed};
+use common::{
+    Running, both, brownout, delay_row, descendants, experiment, json, kill, only_run, require_root, undisturbed,
+    with_command_line,
+};
 use serde_json::Value;
 
 /// Three nodes of etcd, of which the first is slow: OpenVPN's server, through which all others send each other what they
@@ -85,6 +88,27 @@ fn every_overlay_is_proven_on_both_layers() {
         let row = delay_row(&fault, layer, "n2", "n3");
         assert_eq!((row["asked"].as_f64(), row["verdict"].as_str()), (Some(asked), Some("proven")), "{row}");
     }
+}
+
+#[test]
+#[ignore = "a process that dies is noticed by network/tests/overlay.rs, and a host that failed ends a trial in lab: make test-long"]
+fn a_process_of_openvpn_that_dies_ends_the_trial_and_its_host_is_named() {
+    require_root();
+    assert!(openvpn_program().is_some(), "this test needs OpenVPN: apt-get install openvpn");
+    let out = tempfile::tempdir().unwrap();
+    let path = out.path().join("overlay.yaml");
+    fs::write(&path, file("openvpn", "slow: { host: n1, delay: 50ms }")).unwrap();
+    let runs = out.path().join("runs");
+    let mut running = Running::start(&[path.to_str().unwrap(), "--out", runs.to_str().unwrap(), "--set=attempts=1"]);
+    running.wait_for("fault  ");
+    // One process a host, in their order.
+    let processes = with_command_line(&descendants(running.child.id()), "openvpn");
+    assert_eq!(processes.len(), 4, "three nodes and the load: {processes:?}");
+    kill(processes[1], libc::SIGKILL);
+    let (code, seen) = running.finish();
+    assert_eq!(code, Some(3), "{seen}");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("the network interface of n2 failed (its process of OpenVPN ended: signal: 9"), "{seen}");
 }
 
 /// The second site, whose answer a quorum of three takes, is this far away, one way, less the jitter of 1 %.

@@ -24,7 +24,7 @@ impl FailedHost {
     pub fn new(name: &str, at_ns: u64, reason: &str) -> FailedHost {
         let text = format!(
             "the network interface of {name} failed ({reason}): everything {name} sends or is sent is lost, and no fault \
-             asked for it; did something inside the host delete an interface, or take it down?"
+             asked for it; did something inside the host delete an interface, take it down, or end a process?"
         );
         FailedHost { name: name.to_owned(), at_ns, text }
     }

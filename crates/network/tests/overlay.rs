@@ -300,6 +300,24 @@ fn a_host_whose_interface_of_wireguard_is_gone_or_down_has_failed_and_what_it_do
 }
 
 #[test]
+fn a_host_whose_process_of_openvpn_ended_has_failed_and_no_other_has() {
+    if !overlays().contains(&Overlay::Openvpn) {
+        return;
+    }
+    let network = network(Overlay::Openvpn, 3);
+    assert_eq!(network.control().take_failures(), []);
+    let process = network.overlay().unwrap().processes()[1];
+    // SAFETY: signals a process that this test started, and that nobody has waited for yet.
+    assert_eq!(unsafe { libc::kill(process as i32, libc::SIGKILL) }, 0);
+    let told = failures(&network, || {});
+    assert_eq!((told.len(), told[0].host), (1, network.host("h1").unwrap().id()), "{told:?}");
+    assert!(told[0].reason.contains("OpenVPN ended: signal: 9"), "{told:?}");
+    // Some looks later nobody else has, and it is told once.
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(network.control().take_failures(), []);
+}
+
+#[test]
 fn what_the_thread_of_wireguard_does_not_read_in_time_is_counted_where_it_waited() {
     // Not a real-time thread, which could read each packet before the next one is sent.
     let network = start(NetworkSpec { overlay: Some(Overlay::Wireguard), realtime: false, ..spec(2) });

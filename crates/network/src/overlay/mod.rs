@@ -264,7 +264,7 @@ impl Build<'_> {
         };
         let members: Vec<openvpn::Member> = self.hosts.iter().map(member).collect();
         let settings = openvpn::Settings { interface: OPENVPN, prefix: self.subnet.prefix, mtu };
-        let openvpn = Openvpn::start(self.hosts, &members, settings)
+        let openvpn = Openvpn::start(self.hosts, &members, settings, &self.emulator.shared())
             .map_err(|source| self.failed_everywhere("start the processes of OpenVPN", source))?;
         let deadline = Instant::now() + READY_WITHIN;
         for (number, host) in self.hosts.iter().enumerate() {

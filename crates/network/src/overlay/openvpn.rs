@@ -14,18 +14,21 @@ use std::{
         unix::fs::{FileExt, PermissionsExt},
     },
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc,
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
+use brownout_base::HostId;
 use rcgen::ExtendedKeyUsagePurpose;
 
 use super::certificates::{Authority, Identity};
 use crate::{
+    control::Shared,
     host::Host,
     sys::{inherit_and_die_together, inherited_path, nameless_file},
 };
@@ -36,6 +39,8 @@ const PORT: u16 = 1_194;
 const DIRECTORIES: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 /// Of a log, what an error quotes.
 const QUOTED: u64 = 1_500;
+/// How often it is looked whether all of them live.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The program, if it is installed.
 pub fn openvpn_program() -> Option<PathBuf> {
@@ -72,12 +77,17 @@ pub(super) struct Openvpn {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
     processes: Vec<u32>,
-    logs: Vec<File>,
+    logs: Arc<[File]>,
 }
 
 impl Openvpn {
-    /// Starts them, the first host's as the server. They connect meanwhile.
-    pub(super) fn start(hosts: &[Host], members: &[Member], settings: Settings<'_>) -> io::Result<Openvpn> {
+    /// Starts them, the first host's as the server. They connect meanwhile. Of one that ends, its host has failed.
+    pub(super) fn start(
+        hosts: &[Host],
+        members: &[Member],
+        settings: Settings<'_>,
+        shared: &Arc<Shared>,
+    ) -> io::Result<Openvpn> {
         let program = openvpn_program()
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no program 'openvpn' on this machine"))?;
         let (mut commands, mut logs) = (Vec::new(), Vec::new());
@@ -99,18 +109,28 @@ impl Openvpn {
             commands.push(command);
             logs.push(log);
         }
-        Openvpn::run(commands, logs)
+        let (hosts, shared): (Vec<HostId>, _) = (hosts.iter().map(Host::id).collect(), Arc::clone(shared));
+        Openvpn::run(commands, logs.into(), move |number, status, said| {
+            let last = said.lines().next_back().unwrap_or_default();
+            shared.failed(hosts[number], format!("its process of OpenVPN ended: {status}; its log ends: {last}"));
+        })
     }
 
-    /// Starts the processes, of which the logs are these; if one cannot be started, those that were have ended.
-    fn run(commands: Vec<Command>, logs: Vec<File>) -> io::Result<Openvpn> {
+    /// Starts the processes, of which the logs are these; if one cannot be started, those that were have ended. Of one that
+    /// ends before it is to, `died` is told the number, the status, and the end of its log.
+    fn run(
+        commands: Vec<Command>,
+        logs: Arc<[File]>,
+        died: impl Fn(usize, ExitStatus, String) + Send + 'static,
+    ) -> io::Result<Openvpn> {
         let (end, ended) = mpsc::channel();
         let (tell, told) = mpsc::sync_channel(1);
         // Children die with the thread that started them, so this one lasts as long as they are to.
+        let said = Arc::clone(&logs);
         let thread = thread::Builder::new().name("openvpn".to_owned()).spawn(move || {
             let (children, started) = spawn(commands);
             let _ = tell.send(started);
-            keep(children, &ended);
+            keep(children, &ended, |number, status| died(number, status, log_end(&said, number)));
         })?;
         // The keeper first: whatever fails from here on ends what was started.
         let mut openvpn = Openvpn { end: Some(end), thread: Some(thread), processes: Vec::new(), logs };
@@ -126,11 +146,7 @@ impl Openvpn {
 
     /// The end of what a host's process has said.
     pub(super) fn log(&self, host: usize) -> String {
-        let Some(log) = self.logs.get(host) else { return String::new() };
-        let length = log.metadata().map_or(0, |found| found.len());
-        let mut text = vec![0; length.min(QUOTED) as usize];
-        let read = log.read_at(&mut text, length.saturating_sub(QUOTED)).unwrap_or(0);
-        String::from_utf8_lossy(&text[..read]).trim().to_owned()
+        log_end(&self.logs, host)
     }
 }
 
@@ -157,10 +173,29 @@ fn spawn(commands: Vec<Command>) -> (Vec<Child>, io::Result<Vec<u32>>) {
     (children, Ok(processes))
 }
 
-/// Waits for the end, and ends them.
-fn keep(mut children: Vec<Child>, ended: &Receiver<()>) {
+/// The end of one of these logs.
+fn log_end(logs: &[File], number: usize) -> String {
+    let Some(log) = logs.get(number) else { return String::new() };
+    let length = log.metadata().map_or(0, |found| found.len());
+    let mut text = vec![0; length.min(QUOTED) as usize];
+    let read = log.read_at(&mut text, length.saturating_sub(QUOTED)).unwrap_or(0);
+    String::from_utf8_lossy(&text[..read]).trim().to_owned()
+}
+
+/// Waits for the end, and ends them; meanwhile tells which of them died, once each.
+fn keep(mut children: Vec<Child>, ended: &Receiver<()>, died: impl Fn(usize, ExitStatus)) {
+    let mut living = vec![true; children.len()];
     // Nothing is ever sent: what is waited for is that the other side goes.
-    let _ = ended.recv();
+    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        for (number, child) in children.iter_mut().enumerate() {
+            if living[number]
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                living[number] = false;
+                died(number, status);
+            }
+        }
+    }
     for child in &mut children {
         // One that has ended already cannot be killed, and that is as good.
         let _ = child.kill();
@@ -330,7 +365,7 @@ mod tests {
         let mut first = Command::new("sleep");
         first.arg("1000").stdout(OwnedFd::from(theirs));
         let commands = vec![first, Command::new("/nowhere/openvpn")];
-        let error = Openvpn::run(commands, Vec::new()).err().unwrap();
+        let error = Openvpn::run(commands, Arc::new([]), |_, _, _| {}).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         // The end of what it had open.
         assert_eq!(ours.read(&mut [0]).unwrap(), 0);
