@@ -95,6 +95,9 @@ const OF_OTHERS: [Tolerated; 11] = [
 /// connect anew, hints are sent. On two processors nodes were silent for up to 4.8 s after six seconds of isolation beside a clock
 /// that was wrong, and for 2.5 s after eight seconds of a pause.
 const CATCH_UP_NS: u64 = 5_000_000_000;
+/// The same of a node that was started again: the load connects to it anew after up to 13 s, and what is asked then is new to its
+/// process. On two processors one was silent for 1.2 s, some 15 s after it had first served.
+const WARM_UP_NS: u64 = 20_000_000_000;
 
 /// Something that a subject showed and that no fault asked of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -195,7 +198,7 @@ pub(crate) fn harm(
     let anywhere: Vec<usize> = anywhere.into_iter().collect();
     let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
     let routes = Routes::new(&description.overlay, &hosts);
-    let mut timelines: BTreeMap<(Vec<usize>, u64), Timeline> = BTreeMap::new();
+    let mut timelines: BTreeMap<(Vec<usize>, bool), Timeline> = BTreeMap::new();
     let strain = Strain::of(evidence);
     let mut found = Vec::new();
     for subject in &subjects(evidence) {
@@ -253,10 +256,9 @@ pub(crate) fn harm(
             cutting.extend(disturbing);
             cutting.sort_unstable();
             cutting.dedup();
-            let catch_up_ns = if quantity == Quantity::Answers { CATCH_UP_NS } else { 0 };
-            let timeline = timelines.entry((cutting, catch_up_ns));
+            let timeline = timelines.entry((cutting, quantity == Quantity::Answers));
             let timeline =
-                timeline.or_insert_with_key(|(cutting, after_ns)| Timeline::of(evidence, cutting, *after_ns));
+                timeline.or_insert_with_key(|(cutting, catches_up)| Timeline::of(evidence, cutting, *catches_up));
             let most = (tolerated.strained - tolerance).max(0.0);
             let strained = Strained { strain: &strain, most, moved_by: tolerated.moved_by };
             for window in timeline.alone.iter().chain(&timeline.together) {
@@ -377,13 +379,28 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// Without what lies less than `after_ns` behind a fault.
-    fn of(evidence: &TrialEvidence, faults: &[usize], after_ns: u64) -> Self {
-        let periods = || faults.iter().flat_map(|fault| &evidence.faults[*fault].periods);
-        let ended = |at_ns: u64| {
-            periods().filter_map(|period| period.healed).map(|one| one.at_ns).filter(move |end| *end <= at_ns)
+    /// `catches_up`: without what lies so shortly behind a fault that nodes may still do what had to wait for its end.
+    fn of(evidence: &TrialEvidence, faults: &[usize], catches_up: bool) -> Self {
+        let of_nodes = evidence.events.iter().filter(|event| matches!(event.kind.as_str(), "node-ended" | "node-died"));
+        let ends_of_nodes: Vec<u64> = of_nodes.map(|event| event.at_ns).collect();
+        let periods = faults.iter().flat_map(|fault| &evidence.faults[*fault].periods);
+        // When each period ended, and when the nodes have caught up.
+        let ended: Vec<(u64, u64)> = periods
+            .filter_map(|period| {
+                let (from_ns, to_ns) = (period.injected.as_ref()?.at_ns, period.healed.as_ref()?.at_ns);
+                let is_started_again = ends_of_nodes.iter().any(|at| (from_ns..to_ns).contains(at));
+                let after_ns = match (catches_up, is_started_again) {
+                    (false, _) => 0,
+                    (true, false) => CATCH_UP_NS,
+                    (true, true) => WARM_UP_NS,
+                };
+                Some((to_ns, to_ns.saturating_add(after_ns)))
+            })
+            .collect();
+        let behind = |segment: &Segment| {
+            let before = ended.iter().filter(|(end, _)| *end <= segment.between.0);
+            before.map(|(_, caught_up)| *caught_up).max().unwrap_or(0)
         };
-        let behind = |segment: &Segment| ended(segment.between.0).max().map_or(0, |end| end.saturating_add(after_ns));
         let all = Segments::of(evidence, faults).all;
         let all: Vec<Segment> = all.iter().map(|segment| segment.within((behind(segment), u64::MAX))).collect();
         let window = |segments: Vec<Segment>| Window { id: usize::MAX, forces: segments[0].forces.clone(), segments };

@@ -165,17 +165,23 @@ fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
 #[test]
 fn a_node_that_does_not_answer_is_harmed_where_no_fault_is_or_was_a_moment_ago() {
     let stopped = |host: &str| Made::new(Quantity::Answers, vec![Subject::host(host)], -1.0, 0.05);
-    let silent_n3 = |from: f64, to: f64| {
+    let silent = |ended: &[f64], from: f64, to: f64| {
         let faults = vec![stopped("n2").during(&[(0, 0.0, 6.0)]), slow().during(&[(0, 7.0, 10.0)])];
         let outside = vec![stopped("n3").during(&[(0, from, to)])];
-        let found = analysed(&Scenario { outside, ..Scenario::of(faults) });
+        let ended = ended.iter().map(|at| ("n2".to_owned(), *at)).collect();
+        let found = analysed(&Scenario { outside, ended, ..Scenario::of(faults) });
         // What lasts long after a pause refutes it, and its reason names the subject.
         let why = &found.trials[0].invalid;
         why.iter().any(|why| why.starts_with("n3 also showed answers") || why.contains("n3: "))
     };
+    let silent_n3 = |from, to| silent(&[], from, to);
     assert!(!silent_n3(7.0, 14.5));
     assert!(silent_n3(22.0, 30.0), "in the recovery");
     assert!(silent_n3(15.5, 19.0), "after all");
+    // A node that was started again, and the load that connects to it again, take longer.
+    assert!(!silent(&[3.0], 22.0, 25.0), "20 s after the healing, the node is cold");
+    assert!(silent(&[3.0], 27.0, 33.0), "then it is not");
+    assert!(silent(&[6.5], 22.0, 25.0), "a node that ended in no fault's time excuses nothing");
     // That it does not run is another matter.
     let faults = vec![Made::new(Quantity::Running, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 0.0, 6.0)])];
     let outside = vec![Made::new(Quantity::Running, vec![Subject::host("n3")], -1.0, 0.05).during(&[(0, 7.0, 10.0)])];

@@ -149,6 +149,8 @@ pub struct Scenario {
     pub database: Vec<EvidenceRow>,
     /// What watches saw.
     pub watches: Vec<LatencyRow>,
+    /// Nodes whose process a fault ended, and when: seconds since the fault phase began.
+    pub ended: Vec<(String, f64)>,
 }
 
 impl Default for Scenario {
@@ -182,6 +184,7 @@ impl Default for Scenario {
             leader: None,
             database: Vec::new(),
             watches: Vec::new(),
+            ended: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use brownout_record::{
-    Arm, CpuRow, Description, EncodedTimes, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow,
+    Arm, CpuRow, Description, EncodedTimes, Event, Histogram, HostCounterRow, HostDescription, LatencyRow, LinkRow,
     LoadDescription, LoadRow, Objective, PhaseDescription, PhaseRow, ProbeRow, ProbeSample, RecordError, Recorder, Run,
     TrialRow, TrialState, WitnessRow,
 };
@@ -126,6 +126,16 @@ impl Scenario {
         }
         for row in &self.watches {
             recorder.watch(1, row)?;
+        }
+        for (node, seconds) in &self.ended {
+            recorder.event(&Event {
+                trial: Some(1),
+                at_ns: self.fault_ns() + (seconds * SECOND as f64) as u64,
+                error_ns: 0,
+                kind: "node-ended".to_owned(),
+                subject: node.clone(),
+                text: format!("{node} died"),
+            })?;
         }
         let mut noise = Noise { state: Random::new(7), last: 0.0 };
         let subjects: Vec<(Subject, Scenario)> =
