@@ -96,7 +96,7 @@ const OF_OTHERS: [Tolerated; 11] = [
 /// that was wrong, and for 2.5 s after eight seconds of a pause.
 const CATCH_UP_NS: u64 = 5_000_000_000;
 /// The same of a node that was started again: the load connects to it anew after up to 13 s, and what is asked then is new to its
-/// process. On two processors one was silent for 1.2 s, some 15 s after it had first served.
+/// process. On two processors one was silent for a second, some 10 s after it had first served.
 const WARM_UP_NS: u64 = 20_000_000_000;
 
 /// Something that a subject showed and that no fault asked of it.
@@ -387,14 +387,15 @@ impl Timeline {
         // When each period ended, and when the nodes have caught up.
         let ended: Vec<(u64, u64)> = periods
             .filter_map(|period| {
-                let (from_ns, to_ns) = (period.injected.as_ref()?.at_ns, period.healed.as_ref()?.at_ns);
-                let is_started_again = ends_of_nodes.iter().any(|at| (from_ns..to_ns).contains(at));
+                let (injected, healed) = (period.injected?, period.healed?);
+                let is_started_again = ends_of_nodes.iter().any(|at| (injected.at_ns..healed.at_ns).contains(at));
                 let after_ns = match (catches_up, is_started_again) {
                     (false, _) => 0,
                     (true, false) => CATCH_UP_NS,
                     (true, true) => WARM_UP_NS,
                 };
-                Some((to_ns, to_ns.saturating_add(after_ns)))
+                // A start takes seconds, and its stamp is in the middle: at its end the node serves.
+                Some((healed.at_ns, healed.at_ns.saturating_add(healed.error_ns).saturating_add(after_ns)))
             })
             .collect();
         let behind = |segment: &Segment| {
