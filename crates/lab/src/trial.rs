@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
+use brownout_network::Network;
 use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
@@ -167,11 +168,13 @@ impl Trial<'_> {
                 (started.map_err(unless_interrupted)?, Some(filling))
             }
         };
-        let Testbed { network, cluster, capabilities, controls, .. } = testbed;
+        let Testbed { network, cluster, capabilities, controls, attached, .. } = testbed;
+        let network: &Network = network;
         let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
         let above = network.overlay().map(|overlay| Probes::start(overlay, crate::plan::probe_interval(hosts)));
         let overlay_probes = above.transpose()?;
-        let mtu = to_u16(plan.layout.network.mtu.0);
+        // Containers have one of their own.
+        let mtu = if network.is_attached() { network.mtu() } else { to_u16(plan.layout.network.mtu.0) };
         let witnesses = Witnesses::start(needs, network, mtu, controls)?;
         let evidence = DatabaseEvidence::start(&controls.nodes, needs, time_line.epoch_ns)?;
         let sources = Sources {
@@ -180,6 +183,7 @@ impl Trial<'_> {
             overlay_probes: overlay_probes.as_ref(),
             witnesses: &witnesses,
             evidence: &evidence,
+            attached: attached.as_ref(),
             proc: &spec.proc,
             has_neighbours,
         };

@@ -1,7 +1,7 @@
 //! How links are impaired and asked, from any thread.
 
 use std::{
-    fmt,
+    fmt, io,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,6 +13,7 @@ use brownout_base::{Change, HostId, Link, LongestHold, clock::monotonic_ns};
 
 use crate::{
     counters::LinkCounters,
+    emulator::{Port, Routes},
     error::NetworkError,
     impairment::Impairment,
     marker::{Look, SHORTEST},
@@ -167,6 +168,16 @@ pub(crate) enum Command {
     Sightings { answer: SyncSender<Vec<u64>> },
     /// Say how many packets of each host went nowhere.
     Unroutable { answer: SyncSender<Vec<u64>> },
+    /// Say that the thread is there, and which ports can be read no more.
+    Answer { broken: SyncSender<Vec<usize>> },
+    /// Read and write one more port; say its number.
+    Open { owner: HostId, port: Port, answer: SyncSender<io::Result<usize>> },
+    /// Give back the port of this number.
+    Close { port: usize, answer: SyncSender<Option<Port>> },
+    /// Take packets to hosts by these from now on.
+    Route { routes: Routes, done: SyncSender<u64> },
+    /// Hold nothing any more, whatever is in force: what is held goes at once.
+    LetGo { done: SyncSender<u64> },
     /// End.
     Stop,
 }
@@ -244,7 +255,7 @@ impl Emulator {
         link.position(self.0.hosts).ok_or_else(unknown)
     }
 
-    fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, NetworkError> {
+    pub(crate) fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T, NetworkError> {
         let (answer, answered) = mpsc::sync_channel(1);
         self.0.commands.send(command(answer)).map_err(|_| NetworkError::EmulatorGone)?;
         self.0.wakeup.notify();
@@ -252,7 +263,7 @@ impl Emulator {
     }
 
     /// The thread answers with the time at which it was done.
-    fn change(&self, command: impl FnOnce(SyncSender<u64>) -> Command) -> Result<Change, NetworkError> {
+    pub(crate) fn change(&self, command: impl FnOnce(SyncSender<u64>) -> Command) -> Result<Change, NetworkError> {
         let asked_ns = monotonic_ns();
         Ok(Change::between(asked_ns, self.ask(command)?))
     }

@@ -126,6 +126,45 @@ pub enum NetworkError {
         said: String,
     },
 
+    /// The namespace of a host that others have made could not be entered.
+    #[error(
+        "cannot enter the network namespace of host {host}: {source}; run as root, with the rights CAP_SYS_ADMIN and \
+         CAP_NET_ADMIN; if what ran there has ended, look again for what runs"
+    )]
+    Enter {
+        /// Which host.
+        host: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// What leaves by an interface could not be diverted.
+    #[error("cannot divert what leaves host {host} by {interface}: {source}; {remedy}")]
+    Divert {
+        /// Which host.
+        host: String,
+        /// Its interface.
+        interface: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// Somebody else diverts already what leaves by an interface.
+    #[error(
+        "host {host} is attached to already (EBUSY): what leaves it by {interface} is diverted by {holder}; end that first, \
+         with `brownout detach` or by ending the process"
+    )]
+    AlreadyAttached {
+        /// Which host.
+        host: String,
+        /// Its interface.
+        interface: String,
+        /// Who does it, in words of its own.
+        holder: String,
+    },
+
     /// The emulator's thread could not be started.
     #[error("cannot start the emulator: cannot {action}: {source}")]
     Emulator {

@@ -5,6 +5,8 @@
 //! *ordered* pair of hosts. It knows nothing of what runs on the hosts, and never touches the
 //! network namespace it is called from.
 //!
+//! [`Network::attach`] does the same for hosts that others have made and that run already, such as containers.
+//!
 //! ```no_run
 //! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
 //! use std::process::Command;
@@ -36,6 +38,7 @@
 //! # }
 //! ```
 
+mod attach;
 mod control;
 mod counters;
 mod emulator;
@@ -49,6 +52,7 @@ mod overlay_kind;
 mod subnet;
 mod sys;
 
+pub use attach::{AttachSpec, AttachedSpec, Exit, attach_check};
 pub use brownout_base::{HostId, Link};
 pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl, MarkerLook};
 pub use counters::{HostCounters, LinkCounters};

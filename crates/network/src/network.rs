@@ -13,11 +13,12 @@ use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh};
 use brownout_machine::{Scheduling, open_files, raise_file_limit};
 
 use crate::{
+    attach::Attachment,
     control::Emulator,
     counters::HostCounters,
-    emulator::{self, Announcement},
+    emulator::{self, Announcement, Port, Routes},
     error::NetworkError,
-    host::{ChecksumErrors, Host, HostSpec, INTERFACE, Settings},
+    host::{ChecksumErrors, Host, HostSpec, Settings},
     overlay::{self, Overlay, OverlayNetwork, ServiceHost},
     subnet::{Subnet, carrier_address},
 };
@@ -25,14 +26,14 @@ use crate::{
 /// What IPv4 demands of every link (RFC 791).
 const SMALLEST_MTU: u16 = 68;
 /// Of a network that nobody sends on.
-const ETHERNET_MTU: u16 = 1_500;
+pub(crate) const ETHERNET_MTU: u16 = 1_500;
 /// A TUN carries no more.
-const LARGEST_MTU: u16 = 65_521;
+pub(crate) const LARGEST_MTU: u16 = 65_521;
 /// Every ordered pair has state of its own; this many hosts have a million pairs.
-const MOST_HOSTS: usize = 1_000;
-/// What one host takes: its TUN, its namespace, five of its kernel's counters, the sockets of its probes and trains,
-/// and what a lab may open in it (NTP, heartbeats).
-const FILES_PER_HOST: u64 = 13;
+pub(crate) const MOST_HOSTS: usize = 1_000;
+/// What one host takes: its TUN (if it has one), its namespace, five of its kernel's counters, the sockets of its probes and
+/// trains, and what a lab may open in it (NTP, heartbeats).
+pub(crate) const FILES_PER_HOST: u64 = 13;
 /// What an overlay takes beside: a TUN, two sockets, and what children are given.
 const FILES_PER_OVERLAY_HOST: u64 = 6;
 /// What this process opens beside.
@@ -56,17 +57,20 @@ pub struct NetworkSpec {
     pub overlay: Option<Overlay>,
 }
 
-/// A network that runs. Dropping it cuts all links; its hosts vanish with their last process.
+/// A network that runs. Dropping it cuts all links; its hosts vanish with their last process. One that is attached to hosts
+/// of others leaves them as they were: see [`Network::attach`].
 #[derive(Debug)]
 pub struct Network {
-    hosts: Vec<Host>,
-    services: Vec<ServiceHost>,
-    overlay: Option<OverlayNetwork>,
-    mtu: u16,
-    emulator: Emulator,
-    thread: Option<JoinHandle<()>>,
-    scheduling: Scheduling,
-    schedstat: Option<File>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) services: Vec<ServiceHost>,
+    pub(crate) overlay: Option<OverlayNetwork>,
+    pub(crate) mtu: u16,
+    pub(crate) emulator: Emulator,
+    pub(crate) thread: Option<JoinHandle<()>>,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) schedstat: Option<File>,
+    /// What diverts packets, in a network that others have made.
+    pub(crate) attachment: Option<Attachment>,
 }
 
 impl Network {
@@ -91,7 +95,8 @@ impl Network {
     /// As of [`Network::start`].
     pub fn start_within(spec: NetworkSpec, memory: Option<u64>) -> Result<Network, NetworkError> {
         check(&spec)?;
-        allow_files(spec.hosts.len(), spec.overlay)?;
+        let files_per_host = FILES_PER_HOST + if spec.overlay.is_some() { FILES_PER_OVERLAY_HOST } else { 0 };
+        allow_files(spec.hosts.len(), files_per_host * spec.hosts.len() as u64)?;
         let settings = Settings {
             subnet: Subnet::of(spec.hosts.iter().map(|host| host.address))?,
             subnet6: Subnet::of6(spec.hosts.iter().map(HostSpec::address6))?,
@@ -99,16 +104,20 @@ impl Network {
             congestion_control: spec.congestion_control.as_deref(),
             has_overlay: spec.overlay.is_some(),
         };
-        let (mut hosts, mut tuns) = (Vec::new(), Vec::new());
+        let (mut hosts, mut ports) = (Vec::new(), Vec::new());
         for (id, host) in (0..).map(HostId).zip(&spec.hosts) {
             let (host, tun) = Host::start(id, host, &settings)?;
             hosts.push(host);
-            tuns.push(tun);
+            ports.push((id, Port::Tun(tun)));
         }
         // Where there is no IPv6, nobody sends to the second ones.
-        let addresses: Vec<(Ipv4Addr, Ipv6Addr)> =
-            spec.hosts.iter().map(|host| (host.address, host.address6())).collect();
-        let (emulator, thread, announcement) = emulator::start(tuns, &addresses, spec.seed, spec.realtime, memory)?;
+        let addresses = (0..)
+            .map(HostId)
+            .zip(&spec.hosts)
+            .flat_map(|(id, host)| [IpAddr::from(host.address), host.address6().into()].map(|address| (address, id)));
+        let routes = Routes::new(addresses, None);
+        let (emulator, thread, announcement) =
+            emulator::start(hosts.len(), ports, routes, spec.seed, spec.realtime, memory)?;
         let Announcement { scheduling, schedstat } = announcement;
         let services = hosts.iter().cloned().map(ServiceHost).collect();
         // Whole before there is an overlay: if that fails, this ends the emulator.
@@ -121,6 +130,7 @@ impl Network {
             thread: Some(thread),
             scheduling,
             schedstat,
+            attachment: None,
         };
         network.overlay = spec.overlay.map(|kind| network.start_overlay(kind, &spec)).transpose()?;
         Ok(network)
@@ -146,7 +156,7 @@ impl Network {
     /// # Errors
     /// [`NetworkError::Emulator`] when its thread cannot be started.
     pub fn without_hosts() -> Result<Network, NetworkError> {
-        let (emulator, thread, announcement) = emulator::start(Vec::new(), &[], 0, false, None)?;
+        let (emulator, thread, announcement) = emulator::start(0, Vec::new(), Routes::default(), 0, false, None)?;
         let Announcement { scheduling, schedstat } = announcement;
         Ok(Network {
             hosts: Vec::new(),
@@ -157,6 +167,7 @@ impl Network {
             thread: Some(thread),
             scheduling,
             schedstat,
+            attachment: None,
         })
     }
 
@@ -234,7 +245,7 @@ impl Network {
         let unroutable = self.emulator.unroutable()?;
         let counters = self.hosts.iter().zip(unroutable).map(|(host, unroutable)| {
             let by_overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.dropped(host));
-            let interface_dropped = host.statistics().interface_dropped(INTERFACE).map(|dropped| dropped + by_overlay);
+            let interface_dropped = host.interface_dropped().map(|dropped| dropped + by_overlay);
             HostCounters { host: host.id(), unroutable, interface_dropped }
         });
         Ok(counters.collect())
@@ -248,7 +259,7 @@ impl Network {
         let unknown = || NetworkError::NoSuchHost { host: host.0, hosts: self.hosts.len() };
         let host = self.hosts.get(host.index()).ok_or_else(unknown)?;
         let failed = |source| NetworkError::Statistics { host: host.name().to_owned(), source };
-        host.statistics().checksum_errors().map_err(failed)
+        host.checksum_errors().map_err(failed)
     }
 }
 
@@ -274,6 +285,9 @@ impl Drop for Network {
     fn drop(&mut self) {
         // First what is on top of it.
         drop(self.overlay.take());
+        if let Some(attachment) = self.attachment.take() {
+            attachment.end(&self.emulator);
+        }
         self.emulator.stop();
         if let Some(thread) = self.thread.take() {
             // A panic of the emulator has already been printed by its own thread.
@@ -288,10 +302,9 @@ fn run_delay_ns(text: &str) -> Option<u64> {
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Lets this process open what so many hosts take.
-fn allow_files(hosts: usize, overlay: Option<Overlay>) -> Result<(), NetworkError> {
-    let per_host = FILES_PER_HOST + if overlay.is_some() { FILES_PER_OVERLAY_HOST } else { 0 };
-    let needed = open_files() + OTHER_FILES + per_host * hosts as u64;
+/// Lets this process open what so many hosts take: `more` files than it has open now.
+pub(crate) fn allow_files(hosts: usize, more: u64) -> Result<(), NetworkError> {
+    let needed = open_files() + OTHER_FILES + more;
     raise_file_limit(needed).map_err(|(limit, source)| NetworkError::OpenFiles { hosts, needed, limit, source })
 }
 

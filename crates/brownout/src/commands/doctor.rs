@@ -23,7 +23,10 @@ struct Examined {
 }
 
 pub fn doctor(arguments: &Arguments) -> u8 {
-    let checks = machine::examine(&arguments.out);
+    let mut checks = machine::examine(&arguments.out);
+    let runtimes = brownout_containers::answering().into_iter();
+    let runtimes = runtimes.map(|one| (one.socket, one.version.map_err(|error| error.to_string())));
+    checks.extend([containers(), container_runtimes(runtimes.collect())]);
     let state = checks.iter().map(|check| check.state).max().unwrap_or(CheckState::Good);
     let printed = if arguments.json {
         output::print_json(&Examined { format: 1, state, checks })
@@ -31,6 +34,49 @@ pub fn doctor(arguments: &Arguments) -> u8 {
         output::print(&text(state, &checks))
     };
     output::code(printed, if state == CheckState::Lacking { CANNOT } else { 0 })
+}
+
+/// Whether the links of containers that run can be diverted. Labs of our own do not need it.
+fn containers() -> Check {
+    let name = "containers".to_owned();
+    match brownout_network::attach_check() {
+        Ok(()) => Check {
+            name,
+            state: CheckState::Good,
+            found: "links of running containers can be diverted (tried in a namespace of its own)".to_owned(),
+            remedy: None,
+        },
+        Err(error) => Check {
+            name,
+            state: CheckState::Limited,
+            found: format!("links of running containers cannot be diverted: {error}"),
+            remedy: Some(
+                "attaching needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW), /dev/net/tun and a kernel from 5.17 on \
+                 with nf_tables; labs of their own need none of that"
+                    .to_owned(),
+            ),
+        },
+    }
+}
+
+/// Who can say which containers run: each socket that is there, with who answers or why nobody does.
+fn container_runtimes(asked: Vec<(PathBuf, Result<String, String>)>) -> Check {
+    let is_silent = !asked.is_empty() && asked.iter().all(|(_, answer)| answer.is_err());
+    let told = asked.into_iter().map(|(socket, answer)| match answer {
+        Ok(name) => format!("{name} at {}", socket.display()),
+        Err(error) => format!("{} does not answer: {error}", socket.display()),
+    });
+    let told: Vec<String> = told.collect();
+    Check {
+        name: "runtimes".to_owned(),
+        state: if is_silent { CheckState::Limited } else { CheckState::Good },
+        found: match told.is_empty() {
+            true => "no container runtime has a socket here; only `ground: containers` by name needs one".to_owned(),
+            false => told.join("; "),
+        },
+        remedy: is_silent
+            .then(|| "start it, or run as root or as a user who may open its socket (group docker)".to_owned()),
+    }
 }
 
 fn text(state: CheckState, checks: &[Check]) -> String {
@@ -52,4 +98,21 @@ fn text(state: CheckState, checks: &[Check]) -> String {
         CheckState::Lacking => "This machine cannot run a lab until the missing items above are fixed.\n",
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_does_not_answer_is_a_limit_and_a_machine_without_one_is_none() {
+        let socket = PathBuf::from("/run/docker.sock");
+        let refused = || (socket.clone(), Err("permission denied".to_owned()));
+        let silent = container_runtimes(vec![refused()]);
+        assert!(silent.state == CheckState::Limited && silent.remedy.is_some(), "{silent:?}");
+        let one = container_runtimes(vec![refused(), (socket.clone(), Ok("podman 4.3.1".to_owned()))]);
+        assert!(one.state == CheckState::Good && one.found.contains("podman 4.3.1 at /run/docker.sock"), "{one:?}");
+        let none = container_runtimes(Vec::new());
+        assert!(none.state == CheckState::Good && none.remedy.is_none(), "{none:?}");
+    }
 }

@@ -15,9 +15,11 @@ use brownout_load::WireOptions;
 use brownout_network::{Link, Network};
 
 use super::{
-    Failure, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger, protocol::Who, timer::Timer,
+    Failure, attached::AttachedHosts, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger,
+    protocol::Who, timer::Timer,
 };
 use crate::{
+    containers::Attached,
     controls::Controls,
     experiment::{Names, one_of},
     faults::Capabilities,
@@ -40,6 +42,10 @@ pub(super) struct Lab {
     pub(super) logs: (PathBuf, PathBuf),
     /// What makes programs see a host's clock.
     pub(super) object: Option<PathBuf>,
+    /// Whether it is known what its nodes run. Of containers it may not be.
+    pub(super) has_database: bool,
+    /// What is kept of its hosts where they are containers.
+    pub(super) attached: Option<AttachedHosts>,
     /// Why its disks cannot be slow.
     pub(super) no_disk: Option<String>,
     pub(super) ledger: Mutex<Ledger>,
@@ -63,14 +69,16 @@ pub(super) struct TestbedRef {
     pub(super) controls: &'static Controls,
     pub(super) capabilities: &'static Capabilities,
     pub(super) wire: &'static WireOptions,
+    /// Who looks after containers; none: its hosts are its own.
+    pub(super) attached: Option<&'static Attached>,
 }
 
 impl TestbedRef {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
     pub(super) fn of(testbed: Testbed) -> TestbedRef {
         let testbed: &'static Testbed = Box::leak(Box::new(testbed));
-        let Testbed { network, controls, capabilities, wire, .. } = testbed;
-        TestbedRef { network, controls, capabilities, wire }
+        let Testbed { network, controls, capabilities, wire, attached, .. } = testbed;
+        TestbedRef { network, controls, capabilities, wire, attached: attached.as_ref() }
     }
 }
 

@@ -21,7 +21,11 @@ pub(crate) use clock::ask as ask_clock;
 pub(crate) use sampling::{LEAST_STALL, Sampling};
 
 use self::poller::{PATIENCE, Poller};
-use crate::{LabError, controls::Controls, faults::Needs};
+use crate::{
+    LabError,
+    controls::{Controls, are_only_asked},
+    faults::Needs,
+};
 
 /// Asks every node for its clock, as it is asked in a trial with a wrong one.
 pub(crate) fn ask_databases(nodes: &ClusterControl) -> Result<Heartbeats, LabError> {
@@ -68,8 +72,8 @@ impl Witnesses {
             let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
-        // Of nodes that are not ours nothing else tells how they fare.
-        let external = !controls.nodes.is_ours();
+        // Of nodes that can only be asked nothing else tells how they fare.
+        let external = are_only_asked(&controls.nodes);
         let own_clocks = external.then(|| external::start(&controls.nodes, &clock_sender)).transpose()?;
         let asked = external || needs.process_witness || needs.clock_witness;
         let question = if external || needs.clock_witness { Question::Clock } else { Question::Alive };

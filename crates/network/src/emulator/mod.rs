@@ -11,12 +11,15 @@
 //!  host b ◀─ TUN ◀─ engine ◀─ queue: when is it due? ◀─ damage: a flipped bit ◀─ slicer: runs with one fate
 //!            reactor          link                      packet                   packet
 //! ```
+//!
+//! In a network that others have made, a host has *exits* instead of a TUN: what leaves by one of its interfaces is diverted
+//! to a TAP, read there, taken to its link, and leaves in the end by the same interface.
 
 mod link;
 mod packet;
 mod reactor;
 
-pub(crate) use self::reactor::{Announcement, start};
+pub(crate) use self::reactor::{Announcement, Exit, Port, Routes, start};
 
 /// GSO packets, for whoever else cuts them or makes them: tunnels in user space.
 pub(crate) mod gso {

@@ -2,20 +2,22 @@
 
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr},
 };
 
 use brownout_base::{HostId, Link, clock::monotonic_ns};
 
 use super::{
     agenda::Agenda,
+    delivery::deliver,
     entrance::{Entrance, single},
     memory::Limits,
+    port::{Port, Routes},
 };
 use crate::{
     counters::LinkCounters,
     emulator::{
-        link::{End, Fate, LinkChange, LinkState, QueuedFrame, Times, memory_of},
+        link::{End, Fate, LinkChange, LinkState, Load, QueuedFrame, Times, memory_of},
         packet::{
             buffers::{Buffer, Pool},
             damage, frame,
@@ -25,7 +27,7 @@ use crate::{
     },
     impairment::Impairment,
     marker::Look,
-    sys::{self, Tun},
+    sys,
 };
 
 /// Frames read from one host before others have their turn.
@@ -38,21 +40,31 @@ const RELEASE_BATCH: usize = 128;
 
 /// Hosts, links between them, and what is on its way.
 pub(in crate::emulator) struct Engine {
-    tuns: Vec<Tun>,
-    routes: Routes,
+    hosts: usize,
+    /// `None` where one was taken away. In a lab, a host's TUN has the host's number.
+    pub(super) ports: Vec<Option<Port>>,
+    /// Whose each is.
+    pub(super) owners: Vec<HostId>,
+    pub(super) routes: Routes,
     links: Vec<LinkState>,
     counters: Vec<LinkCounters>,
-    agenda: Agenda,
+    pub(super) agenda: Agenda,
     pool: Pool,
     /// The frame that was read last.
     frame: Buffer,
+    /// The port that it was read at.
+    pub(super) read_at: usize,
+    /// The port that it leaves by.
+    leaves_by: usize,
+    /// Whether nothing is done to packets any more, whatever is in force.
+    pub(super) is_ending: bool,
     fates: Vec<Fate>,
     /// Room for what may enter a link of a frame that may not.
     packets: Vec<Buffer>,
     unroutable: Vec<u64>,
-    /// Which hosts' interfaces are gone.
-    has_failed: Vec<bool>,
-    /// Those of whom nobody has been told yet, and what their interfaces answered.
+    /// Which ports' interfaces are gone.
+    pub(super) has_failed: Vec<bool>,
+    /// Those of which nobody has been told yet, and what their interfaces answered.
     failures: Vec<(usize, io::Error)>,
     limits: Limits,
     /// Memory that all frames take which are held, in bytes.
@@ -63,55 +75,34 @@ pub(in crate::emulator) struct Engine {
     look: Option<Box<Look>>,
 }
 
-/// Which host has an address; sorted by address.
-struct Routes {
-    v4: Vec<(Ipv4Addr, HostId)>,
-    v6: Vec<(Ipv6Addr, HostId)>,
-}
-
-impl Routes {
-    fn new(addresses: &[(Ipv4Addr, Ipv6Addr)]) -> Self {
-        let hosts = || (0..).map(HostId);
-        let mut v4: Vec<_> = addresses.iter().map(|both| both.0).zip(hosts()).collect();
-        let mut v6: Vec<_> = addresses.iter().map(|both| both.1).zip(hosts()).collect();
-        v4.sort_unstable();
-        v6.sort_unstable();
-        Routes { v4, v6 }
-    }
-
-    fn find(&self, address: IpAddr) -> Option<HostId> {
-        match address {
-            IpAddr::V4(address) => {
-                let place = self.v4.binary_search_by_key(&address, |route| route.0).ok()?;
-                Some(self.v4[place].1)
-            }
-            IpAddr::V6(address) => {
-                let place = self.v6.binary_search_by_key(&address, |route| route.0).ok()?;
-                Some(self.v6[place].1)
-            }
-        }
-    }
-}
-
 impl Engine {
+    /// For so many hosts, with these ports and their owners.
     pub(in crate::emulator) fn new(
-        tuns: Vec<Tun>,
-        addresses: &[(Ipv4Addr, Ipv6Addr)],
+        hosts: usize,
+        ports: Vec<(HostId, Port)>,
+        routes: Routes,
         seed: u64,
         limits: Limits,
     ) -> Self {
-        let links = Link::all(tuns.len());
+        let links = Link::all(hosts);
         let mut pool = Pool::default();
+        let has_failed = vec![false; ports.len()];
+        let (owners, ports) = ports.into_iter().map(|(owner, port)| (owner, Some(port))).unzip();
         Engine {
-            unroutable: vec![0; tuns.len()],
-            has_failed: vec![false; tuns.len()],
+            hosts,
+            unroutable: vec![0; hosts],
+            has_failed,
             failures: Vec::new(),
-            tuns,
-            routes: Routes::new(addresses),
+            ports,
+            owners,
+            routes,
             links: links.iter().map(|link| LinkState::new(seed, *link)).collect(),
             counters: LinkCounters::of_all(&links),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
+            read_at: 0,
+            leaves_by: 0,
+            is_ending: false,
             pool,
             fates: Vec::new(),
             packets: Vec::new(),
@@ -137,60 +128,58 @@ impl Engine {
         self.links.iter_mut().for_each(|link| link.reseed(seed));
     }
 
-    /// Carries what `host` has sent, up to a batch; what is due meanwhile is released in between.
+    /// Carries what comes by a port, up to a batch; what is due meanwhile is released in between. Says whether there may be
+    /// more.
     ///
     /// # Errors
-    /// When the host's interface is gone, because somebody inside deleted it.
-    pub(in crate::emulator) fn receive(&mut self, host: usize) -> io::Result<()> {
+    /// When the interface is gone, because somebody inside deleted it.
+    pub(in crate::emulator) fn receive(&mut self, port: usize) -> io::Result<bool> {
         for _ in 0..READ_BATCH {
-            let Some(length) = self.tuns[host].read(self.frame.room())? else { break };
+            let Some(Some(open)) = self.ports.get(port) else { return Ok(false) };
+            let Some(length) = open.read(self.frame.room())? else { return Ok(false) };
             let now = monotonic_ns();
             self.frame.set_length(length);
-            self.carry(HostId(host as u16), now);
+            self.carry(port, now);
             if now.saturating_sub(self.looked_ns) >= RELEASE_EVERY_NS {
                 self.release_due(now);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Keeps that a host takes nothing any more, if that is why it did not take a frame.
-    fn note(&mut self, host: usize, taken: io::Result<()>) {
+    /// Keeps that a port takes nothing any more, if that is why it did not take a frame.
+    fn note(&mut self, port: usize, taken: io::Result<()>) {
         if let Err(error) = taken
             && sys::is_gone(&error)
         {
-            self.fail(host, error);
+            self.fail(port, error);
         }
     }
 
-    /// Keeps that the interface of a host is gone, until somebody asks; once.
-    pub(in crate::emulator) fn fail(&mut self, host: usize, error: io::Error) {
-        if !std::mem::replace(&mut self.has_failed[host], true) {
-            self.failures.push((host, error));
+    /// Keeps that the interface of a port is gone, until somebody asks; once.
+    pub(in crate::emulator) fn fail(&mut self, port: usize, error: io::Error) {
+        if !std::mem::replace(&mut self.has_failed[port], true) {
+            self.failures.push((port, error));
         }
     }
 
-    /// Hosts whose interfaces are gone and of whom this has not told before, and what those answered.
+    /// Ports whose interfaces are gone and of which this has not told before, and what those answered.
     pub(in crate::emulator) fn take_failures(&mut self) -> Vec<(usize, io::Error)> {
         std::mem::take(&mut self.failures)
     }
 
-    /// The device of a host.
-    pub(in crate::emulator) fn tun(&self, host: usize) -> &Tun {
-        &self.tuns[host]
-    }
-
-    /// Takes `self.frame`, sent by `from`, to its link.
-    fn carry(&mut self, from: HostId, arrival_ns: u64) {
+    /// Takes `self.frame`, read at a port, to its link.
+    fn carry(&mut self, port: usize, arrival_ns: u64) {
+        let from = self.owners[port];
         let destination = frame::destination(&self.frame);
         let to = destination.and_then(|address| self.routes.find(address));
-        let Some(link) = to.and_then(|to| Link { from, to }.position(self.tuns.len())) else {
-            // Kernels announce themselves to groups of neighbours; there are none on a link between two.
-            if !destination.is_some_and(is_group) {
-                self.unroutable[from.index()] += 1;
-            }
+        let Some(link) = to.and_then(|to| Link { from, to }.position(self.hosts)) else {
+            self.leave_alone(port, destination);
             return;
         };
+        let is_exit = self.ports[port].as_ref().is_some_and(Port::is_exit);
+        self.read_at = port;
+        self.leaves_by = if is_exit { port } else { self.links[link].to };
         let shape = Shape::of(&self.frame);
         let counters = &mut self.counters[link];
         counters.frames += 1;
@@ -207,11 +196,11 @@ impl Engine {
         if in_tunnel.is_some() {
             frame::offer_tunnel(&mut self.frame);
         }
-        let state = &self.links[link];
-        if state.is_clear() {
-            let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
-            let taken = deliver(&self.tuns[to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
-            self.note(to, taken);
+        if self.is_ending || self.links[link].is_clear() {
+            let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+            let port = self.ports[self.leaves_by].as_ref();
+            let taken = deliver(port, counters, &self.frame, shape.packets, shape.wire_bytes, times);
+            self.note(self.leaves_by, taken);
             return;
         }
         let mut frame = std::mem::take(&mut self.frame);
@@ -220,18 +209,31 @@ impl Engine {
         self.agenda.set(link, self.links[link].next_release_ns());
     }
 
+    /// What is on no link. Of a host of ours it goes nowhere; where others have made the network, it goes on as if we were not
+    /// there.
+    fn leave_alone(&mut self, port: usize, destination: Option<IpAddr>) {
+        // Kernels announce themselves to groups of neighbours; there are none on a link between two.
+        if destination.is_some_and(is_group) {
+            return;
+        }
+        self.unroutable[self.owners[port].index()] += 1;
+        if let Some(exit) = self.ports[port].as_ref().filter(|port| port.is_exit()) {
+            // What does not pass here would not have passed without us.
+            let _ = exit.write(&self.frame);
+        }
+    }
+
     /// Takes the packets of `self.frame` into a link one by one.
     fn carry_singly(&mut self, link: usize, shape: &Shape, arrival_ns: u64) {
         let frame = std::mem::take(&mut self.frame);
         for n in 0..shape.packets {
             let mut packet = single(&mut self.pool, &frame, shape, n);
             let shape = Shape::of(&packet);
-            let state = &self.links[link];
-            if state.is_clear() {
-                let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
-                let counters = &mut self.counters[link];
-                let taken = deliver(&self.tuns[to], counters, &packet, shape.packets, shape.wire_bytes, times);
-                self.note(to, taken);
+            if self.is_ending || self.links[link].is_clear() {
+                let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+                let (port, counters) = (self.ports[self.leaves_by].as_ref(), &mut self.counters[link]);
+                let taken = deliver(port, counters, &packet, shape.packets, shape.wire_bytes, times);
+                self.note(self.leaves_by, taken);
             } else {
                 self.enter(link, &mut packet, &shape, arrival_ns);
             }
@@ -244,7 +246,7 @@ impl Engine {
     /// Takes what may enter of a frame into a link. `frame` keeps its room, but not its content.
     fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
         let state = &mut self.links[link];
-        let sender = &self.tuns[state.from];
+        let sender = self.ports.get(self.read_at).and_then(Option::as_ref);
         let mut entrance = Entrance { link: state, counters: &mut self.counters[link], pool: &mut self.pool, sender };
         let mut packets = std::mem::take(&mut self.packets);
         if entrance.is_open(frame, shape, arrival_ns, &mut packets) {
@@ -321,7 +323,7 @@ impl Engine {
         }
         let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
         self.memory += memory_of(buffer.capacity());
-        state.hold(times, packets, wire_bytes, buffer);
+        state.hold(times, Load { packets, wire_bytes, leaves_by: self.leaves_by, buffer });
     }
 
     /// Whether this link, and all together, may hold a frame of this length, too.
@@ -344,11 +346,11 @@ impl Engine {
             let state = &mut self.links[link];
             if let Some(held) = state.pop_due(now_ns) {
                 self.memory -= held.memory();
-                let QueuedFrame { times, packets, wire_bytes, buffer, .. } = held;
-                let (to, counters) = (state.to, &mut self.counters[link]);
-                let taken = deliver(&self.tuns[to], counters, &buffer, packets, wire_bytes, times);
+                let QueuedFrame { times, load: Load { packets, wire_bytes, leaves_by, buffer }, .. } = held;
+                let port = self.ports[leaves_by].as_ref();
+                let taken = deliver(port, &mut self.counters[link], &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
-                self.note(to, taken);
+                self.note(leaves_by, taken);
             }
             self.agenda.set(link, self.links[link].next_release_ns());
         }
@@ -403,44 +405,6 @@ impl Engine {
 /// A group of receivers rather than one.
 fn is_group(address: IpAddr) -> bool {
     address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
-}
-
-/// Hands a frame to its host, and counts.
-///
-/// # Errors
-/// When the host does not take it.
-fn deliver(
-    tun: &Tun,
-    counters: &mut LinkCounters,
-    frame: &[u8],
-    packets: u32,
-    wire_bytes: u32,
-    times: Times,
-) -> io::Result<()> {
-    let now = monotonic_ns();
-    let packets = u64::from(packets);
-    if let Err(error) = write(tun, frame) {
-        counters.dropped_write += packets;
-        return Err(error);
-    }
-    counters.delivered_packets += packets;
-    counters.delivered_bytes += u64::from(wire_bytes);
-    counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
-    Ok(())
-}
-
-/// Writes a frame; one that the kernel does not take because it is a GSO packet in a tunnel, packet by packet.
-fn write(tun: &Tun, frame: &[u8]) -> io::Result<()> {
-    let Err(error) = tun.write(frame) else { return Ok(()) };
-    let shape = Shape::of(frame);
-    let Some(segments) = shape.segments.filter(|segments| segments.tunnel.is_some()) else { return Err(error) };
-    let mut packet = Vec::new();
-    for n in 0..shape.packets {
-        packet.resize(slicer::sliced_length(&segments, &(n..n + 1)), 0);
-        slicer::slice(frame, &segments, &(n..n + 1), &mut packet);
-        tun.write(&packet)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
