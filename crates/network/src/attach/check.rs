@@ -4,8 +4,8 @@ use std::{collections::HashSet, net::IpAddr};
 
 use rustix::fs::fstat;
 
-use super::AttachedSpec;
-use crate::{error::NetworkError, network::MOST_HOSTS};
+use super::spec::AttachedSpec;
+use crate::{error::NetworkError, limits::MOST_HOSTS};
 
 /// Refuses hosts that no network could have.
 pub(super) fn check(hosts: &[AttachedSpec]) -> Result<(), NetworkError> {
@@ -87,7 +87,7 @@ pub(super) fn namespace_of(host: &AttachedSpec) -> Result<(u64, u64), NetworkErr
 mod tests {
     use std::{fs::File, sync::Arc};
 
-    use super::{super::Exit, *};
+    use super::{super::spec::Exit, *};
 
     /// Each in a namespace of its own, as far as the file tells.
     fn host(name: &str, addresses: &[&str]) -> AttachedSpec {

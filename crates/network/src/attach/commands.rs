@@ -3,8 +3,7 @@
 use brownout_base::HostId;
 
 use crate::{
-    control::{Command, Emulator},
-    emulator::{Port, Routes},
+    emulator::{Command, Emulator, Port, Routes},
     error::NetworkError,
 };
 
@@ -29,7 +28,7 @@ impl Emulator {
         self.change(|done| Command::Route { routes, done }).map(drop)
     }
 
-    /// Lets all go that links hold, and has them hold nothing any more.
+    /// Lets all go that links hold, and has them hold nothing any more; what was diverted until now passes, too.
     pub(crate) fn let_go(&self) -> Result<(), NetworkError> {
         self.change(|done| Command::LetGo { done }).map(drop)
     }

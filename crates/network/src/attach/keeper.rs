@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
@@ -13,8 +13,8 @@ use std::{
 
 use brownout_machine::run_urgently;
 
-use super::{State, lock};
-use crate::{control::Emulator, error::NetworkError};
+use super::state::State;
+use crate::{emulator::Emulator, error::NetworkError};
 
 const EVERY: Duration = Duration::from_millis(500);
 
@@ -28,7 +28,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps all exits diverting that can be read, and counts in `lapses` how often one was too late.
+    /// Keeps all diverting that can be read, and counts in `lapses` how often one was too late.
     pub(super) fn start(
         state: Arc<Mutex<State>>,
         emulator: Emulator,
@@ -61,11 +61,11 @@ fn keep(state: &Mutex<State>, emulator: &Emulator, lapses: &AtomicU64, stopped: 
     while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
         // It waits for as long as the emulator hangs; if that has ended, packets pass in two seconds.
         let Ok(broken) = emulator.broken_ports() else { return };
-        for exit in lock(state).exits.iter_mut().flatten() {
-            if broken.contains(&exit.port) {
-                // Somebody has taken the TAP away: what is diverted would go nowhere.
-                exit.divert_no_more();
-            } else if exit.refresh().is_some_and(|refreshed| !refreshed.is_ok_and(|in_time| in_time)) {
+        for one in state.lock().unwrap_or_else(PoisonError::into_inner).opened.iter_mut().flatten() {
+            if broken.contains(&one.port) {
+                // Somebody has taken our device away: what is diverted would go nowhere.
+                one.end();
+            } else if one.refresh().is_some_and(|refreshed| !refreshed.is_ok_and(|in_time| in_time)) {
                 lapses.fetch_add(1, Ordering::Relaxed);
             }
         }

@@ -1,20 +1,29 @@
 //! A host that is somewhere else now.
 
 use super::{
-    AttachedSpec, State, check,
-    exit::{self, Opened, found_in},
-    inside, routes, selection,
+    check,
+    diversion::Place,
+    inside::inside,
+    open::{found_in, open, wanted},
+    opened::Opened,
+    spec::AttachedSpec,
+    state::{State, devices},
 };
-use crate::{control::Emulator, emulator::Port, error::NetworkError, host::Host, sys};
+use crate::{
+    emulator::{Emulator, Port},
+    error::NetworkError,
+    host::Host,
+    way::Way,
+};
 
-/// The exits of a host that has moved.
+/// What is open in a host that has moved.
 struct Moved {
-    /// Those that are as they were.
+    /// What is as it was.
     kept: Vec<Opened>,
-    /// Those that are no more.
+    /// What is no more.
     gone: Vec<Opened>,
     opened: Vec<(Opened, Port)>,
-    /// Why there are not more of them.
+    /// Why there is not more.
     failure: Option<NetworkError>,
 }
 
@@ -39,10 +48,11 @@ impl State {
         specs[number] = spec.clone();
         check::check(&specs)?;
 
-        let old = std::mem::take(&mut self.exits[number]);
-        let old_ports: Vec<usize> = old.iter().map(|exit| exit.port).collect();
-        let moved = inside(&spec.name, &spec.namespace, || Ok(Moved::to(host, &spec, old, is_same_namespace)));
-        let Moved { mut kept, gone, opened, mut failure } = match moved {
+        let old = std::mem::take(&mut self.opened[number]);
+        let old_ports: Vec<usize> = old.iter().map(|one| one.port).collect();
+        let way = self.way;
+        let moved = inside(&spec.name, &spec.namespace, || Ok(Moved::to(way, host, &spec, old, is_same_namespace)));
+        let Moved { kept, gone, opened, mut failure } = match moved {
             Ok(moved) => moved,
             Err(error) => {
                 // With them what diverted has gone already.
@@ -51,60 +61,44 @@ impl State {
             }
         };
         let before = std::mem::replace(&mut self.specs, specs);
-        emulator.route(routes(&self.specs))?;
-        for (mut exit, port) in opened {
-            exit.port = emulator.open(host.id(), port)?;
-            match exit.divert(&spec.name, &selection::of(&self.specs, number, &exit.spec)) {
-                Ok(()) => kept.push(exit),
+        emulator.route(self.routes())?;
+        self.opened[number] = kept;
+        // What was there before has to know; what is new begins with what it knows.
+        let changed = self.change(&before);
+        let ours = devices(self.opened[number].iter().chain(opened.iter().map(|(one, _)| one)));
+        for (mut one, port) in opened {
+            one.port = emulator.open(host.id(), port)?;
+            match one.begin(&Place { hosts: &self.specs, number, devices: &ours }) {
+                Ok(()) => self.opened[number].push(one),
                 Err(error) => {
                     failure.get_or_insert(error);
-                    emulator.close(exit.port)?;
+                    emulator.close(one.port)?;
                 }
             }
         }
-        self.exits[number] = kept;
-        gone.into_iter().try_for_each(|exit| emulator.close(exit.port))?;
-        let changed = self.divert_others(&before);
+        gone.into_iter().try_for_each(|one| emulator.close(one.port))?;
         failure.map_or(changed, Err)
-    }
-
-    /// Has all exits divert what is on a link now.
-    fn divert_others(&self, before: &[AttachedSpec]) -> Result<(), NetworkError> {
-        for (number, (spec, exits)) in self.specs.iter().zip(&self.exits).enumerate() {
-            for exit in exits {
-                let diverted = selection::of(&self.specs, number, &exit.spec);
-                if diverted != selection::of(before, number, &exit.spec) {
-                    exit.change(&spec.name, &diverted)?;
-                }
-            }
-        }
-        Ok(())
     }
 }
 
 impl Moved {
     /// Runs on a thread in the host's namespace.
-    fn to(host: &Host, spec: &AttachedSpec, old: Vec<Opened>, is_same_namespace: bool) -> Moved {
-        let is_as_it_was = |exit: &Opened| {
-            let is_wanted = is_same_namespace && spec.exits.contains(&exit.spec);
-            is_wanted && sys::interface_index(&exit.spec.interface).is_ok_and(|index| index == exit.index)
-        };
+    fn to(way: Way, host: &Host, spec: &AttachedSpec, old: Vec<Opened>, is_same_namespace: bool) -> Moved {
+        let wanted = wanted(way, spec);
+        let is_as_it_was = |one: &Opened| is_same_namespace && wanted.contains(&one.exit) && one.is_in_place();
         let (kept, mut gone): (Vec<Opened>, Vec<Opened>) = old.into_iter().partition(is_as_it_was);
         // Before another of the same name can take its place.
-        gone.iter_mut().for_each(Opened::divert_no_more);
+        gone.iter_mut().for_each(Opened::end);
         let (mut opened, mut failure) = (Vec::new(), None);
-        for wanted in &spec.exits {
-            if kept.iter().any(|exit| exit.spec == *wanted) {
-                continue;
-            }
-            match exit::open(&spec.name, wanted) {
-                Ok(exit) => opened.push(exit),
+        for exit in wanted.iter().filter(|exit| !kept.iter().any(|one| one.exit == **exit)) {
+            match open(way, spec, exit.as_ref()) {
+                Ok(one) => opened.push(one),
                 Err(error) => {
                     failure.get_or_insert(error);
                 }
             }
         }
-        found_in(spec, kept.iter().chain(opened.iter().map(|(exit, _)| exit))).replaces(host);
+        found_in(spec, kept.iter().chain(opened.iter().map(|(one, _)| one))).replaces(host);
         Moved { kept, gone, opened, failure }
     }
 }

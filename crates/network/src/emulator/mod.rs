@@ -12,14 +12,30 @@
 //!            reactor          link                      packet                   packet
 //! ```
 //!
-//! In a network that others have made, a host has *exits* instead of a TUN: what leaves by one of its interfaces is diverted
-//! to a TAP, read there, taken to its link, and leaves in the end by the same interface.
+//! In a network that others have made, what a host sends comes by another way, and goes on by it in the end: see `port`.
 
+mod commands;
+mod handle;
 mod link;
 mod packet;
+mod port;
+mod reach;
 mod reactor;
+mod routes;
+mod shared;
 
-pub(crate) use self::reactor::{Announcement, Exit, Port, Routes, start};
+pub(crate) use self::{
+    commands::Command,
+    port::{Detour, Exit, Port, Queue},
+    reach::Reach,
+    reactor::{Announcement, start},
+    routes::Routes,
+    shared::Shared,
+};
+pub use self::{
+    handle::{Emulator, MarkerLook},
+    shared::HostFailure,
+};
 
 /// GSO packets, for whoever else cuts them or makes them: tunnels in user space.
 pub(crate) mod gso {

@@ -29,7 +29,7 @@ pub use self::{openvpn::openvpn_program, vxlan::try_vxlan};
 pub use crate::overlay_kind::Overlay;
 pub use crate::subnet::service_address;
 use crate::{
-    control::Emulator,
+    emulator::Emulator,
     error::NetworkError,
     host::{Host, INTERFACE, route_overlay, tun_error},
     subnet::{Subnet, carrier_address},

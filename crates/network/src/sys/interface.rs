@@ -4,6 +4,8 @@ use std::{io, os::fd::AsRawFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice::name_to_index, socket_with};
 
+use super::netlink::{forbid_link_local, set_mtu, set_queue_length, set_up};
+
 /// `linux/sockios.h`.
 const SIOCGIFMTU: libc::Ioctl = 0x8921;
 const SIOCGIFHWADDR: libc::Ioctl = 0x8927;
@@ -26,6 +28,18 @@ pub(crate) fn is_ethernet(name: &str) -> io::Result<bool> {
     let request = asked(name, SIOCGIFHWADDR)?;
     // SAFETY: SIOCGIFHWADDR fills this member in; any bytes are valid in it.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family == libc::ARPHRD_ETHER)
+}
+
+/// Lets the interface `name` in the calling thread's namespace carry packets of up to `mtu` bytes, of which so many may wait, and
+/// brings it up; its number. It sends nothing by itself: it has no address, not even one of IPv6 for the link.
+pub(super) fn prepare(name: &str, mtu: u16, queue: u32) -> io::Result<u32> {
+    let index = interface_index(name)?;
+    // A kernel without IPv6 refuses, and sends none.
+    let _ = forbid_link_local(index);
+    set_queue_length(index, queue)?;
+    set_mtu(index, mtu)?;
+    set_up(index)?;
+    Ok(index)
 }
 
 /// What the kernel answers to this question about an interface.

@@ -6,10 +6,11 @@ mod interface;
 mod netlink;
 mod netns;
 mod nftables;
+mod packet_queue;
 mod packet_socket;
 mod poll;
 mod process;
-mod rules;
+mod routing;
 mod tap;
 mod tcp;
 mod tun;
@@ -23,10 +24,12 @@ pub(crate) use netlink::{
     set_up,
 };
 pub(crate) use netns::{enter, prepare, unshare_network};
-pub(crate) use nftables::{Destinations, Diverted, Diverter};
+pub(crate) use nftables::{Addresses, Diverted, Diverter, Queueing};
+pub(crate) use packet_queue::PacketQueue;
 pub(crate) use packet_socket::{PacketSocket, RawSockets};
 pub(crate) use poll::{Epoll, Event, Wakeup};
 pub(crate) use process::{inherit_and_die_together, inherited_path, nameless_file, secret};
+pub(crate) use routing::Routing;
 pub(crate) use tap::Tap;
 pub(crate) use tcp::{default_congestion_control, tcp_congestion_control};
 pub(crate) use tun::{OpenError, TUN_DEVICE, Tun, is_gone};

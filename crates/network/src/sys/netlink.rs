@@ -171,7 +171,7 @@ pub(crate) fn add_neighbour(interface: u32, address: Ipv4Addr, hardware: [u8; 6]
     neighbour.send()
 }
 
-fn family(address: IpAddr) -> u8 {
+pub(super) fn family(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
@@ -193,7 +193,7 @@ impl Message {
     }
 
     /// One that is answered, at least by an acknowledgement.
-    fn new(kind: u16, flags: libc::c_int) -> Self {
+    pub(super) fn new(kind: u16, flags: libc::c_int) -> Self {
         Message::unanswered(kind, flags | libc::NLM_F_ACK)
     }
 
@@ -246,7 +246,7 @@ impl Message {
         }
     }
 
-    fn address(&mut self, kind: u16, address: IpAddr) {
+    pub(super) fn address(&mut self, kind: u16, address: IpAddr) {
         match address {
             IpAddr::V4(address) => self.attribute(kind, &address.octets()),
             IpAddr::V6(address) => self.attribute(kind, &address.octets()),

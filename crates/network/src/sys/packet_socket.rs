@@ -60,11 +60,28 @@ pub(crate) struct RawSockets {
 impl RawSockets {
     /// Those of the calling thread's namespace. Their packets carry `mark`.
     pub(crate) fn open(mark: u32) -> io::Result<Self> {
+        RawSockets::with(|socket| set_option(socket, libc::SOL_SOCKET, libc::SO_MARK, mark as libc::c_int))
+    }
+
+    /// The same, by routes of this interface alone.
+    pub(crate) fn by(interface: &str) -> io::Result<Self> {
+        RawSockets::with(|socket| {
+            set_socket_send_buffer_size_force(socket, BUFFER)
+                .or_else(|_| set_socket_send_buffer_size(socket, BUFFER))?;
+            let length = interface.len() as libc::socklen_t;
+            let (level, option) = (libc::SOL_SOCKET, libc::SO_BINDTODEVICE);
+            // SAFETY: `interface` is readable for the length stated.
+            let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, interface.as_ptr().cast(), length) };
+            super::check(set).map(drop)
+        })
+    }
+
+    fn with(prepare: impl Fn(&OwnedFd) -> io::Result<()>) -> io::Result<Self> {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             // This protocol means that whoever sends has made the IP header.
             let socket = socket_with(family, SocketType::RAW, flags, Some(ipproto::RAW))?;
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_MARK, mark as libc::c_int)?;
+            prepare(&socket)?;
             Ok(socket)
         };
         Ok(RawSockets { v4: open(AddressFamily::INET)?, v6: open(AddressFamily::INET6).ok() })
@@ -83,7 +100,12 @@ impl RawSockets {
     }
 }
 
-fn set_option(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+pub(super) fn set_option(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: `value` is readable for the length stated.
     let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(&value).cast(), length) };

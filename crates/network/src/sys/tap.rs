@@ -7,14 +7,7 @@ use std::{
     path::Path,
 };
 
-use super::{
-    OpenError, interface_index,
-    netlink::{forbid_link_local, set_mtu, set_queue_length, set_up},
-    tun,
-};
-
-/// How it is called; the kernel puts the first free number in.
-const NAME: &str = "brownout%d";
+use super::{OpenError, interface, tun};
 
 /// One end of an interface without an address; what is forwarded to the interface can be read. It goes when this is
 /// dropped.
@@ -30,17 +23,12 @@ impl Tap {
     /// Makes one in the calling thread's namespace, for packets of up to `mtu` bytes of which so many may wait, and brings it
     /// up. Nothing is sent by it: it has no address, not even one of IPv6 for the link.
     pub(crate) fn create(device: &Path, mtu: u16, queue: u32) -> Result<Tap, OpenError> {
-        let (file, name) = tun::make(device, NAME, libc::IFF_TAP)?;
+        let (file, name) = tun::make(device, tun::OWN_NAME, libc::IFF_TAP)?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
         // UDP segmentation is left undone from Linux 6.2 on.
         tun::set_offload(&file, tcp | udp).or_else(|_| tun::set_offload(&file, tcp)).map_err(OpenError::Offload)?;
-        let index = interface_index(&name).map_err(OpenError::Create)?;
-        // A kernel without IPv6 refuses, and sends none.
-        let _ = forbid_link_local(index);
-        set_queue_length(index, queue).map_err(OpenError::Create)?;
-        set_mtu(index, mtu).map_err(OpenError::Create)?;
-        set_up(index).map_err(OpenError::Create)?;
+        let index = interface::prepare(&name, mtu, queue).map_err(OpenError::Create)?;
         Ok(Tap { file, name, index })
     }
 

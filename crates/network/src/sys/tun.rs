@@ -12,6 +12,9 @@ use std::{
 
 use super::{check, interface};
 
+/// How interfaces in hosts of others are called; the kernel puts the first free number in.
+pub(super) const OWN_NAME: &str = "brownout%d";
+
 /// Where the driver is asked for one.
 pub(crate) const TUN_DEVICE: &str = "/dev/net/tun";
 
@@ -55,6 +58,18 @@ impl Tun {
             .or_else(|_| set_offload(&file, tcp))
             .map_err(OpenError::Offload)?;
         Ok(Tun(file))
+    }
+
+    /// Makes one for packets of up to `mtu` bytes of which so many may wait, as [`super::Tap::create`] does, and says how the
+    /// kernel calls it. Packets come as they would be on a wire: nothing is left undone.
+    pub(crate) fn create_plain(device: &Path, mtu: u16, queue: u32) -> Result<(Tun, String), OpenError> {
+        let (file, name) = make(device, OWN_NAME, libc::IFF_TUN)?;
+        // SAFETY: TUNSETVNETHDRSZ reads one `int`.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, std::ptr::from_ref(&HEADER)) })
+            .map_err(OpenError::Offload)?;
+        set_offload(&file, 0).map_err(OpenError::Offload)?;
+        interface::prepare(&name, mtu, queue).map_err(OpenError::Create)?;
+        Ok((Tun(file), name))
     }
 
     /// The next frame that the host sent, header first; `None` when there is none at the moment.

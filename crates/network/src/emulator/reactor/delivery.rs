@@ -4,12 +4,12 @@ use std::io;
 
 use brownout_base::clock::monotonic_ns;
 
-use super::port::Port;
 use crate::{
     counters::LinkCounters,
     emulator::{
         link::Times,
         packet::{frame::Shape, slicer},
+        port::Port,
     },
 };
 

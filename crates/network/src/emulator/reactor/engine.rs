@@ -1,31 +1,29 @@
 //! The packet path.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr},
-};
+use std::io;
 
 use brownout_base::{HostId, Link, clock::monotonic_ns};
 
 use super::{
     agenda::Agenda,
+    course::Course,
     delivery::deliver,
     entrance::{Entrance, single},
     memory::Limits,
-    port::{Port, Routes},
 };
 use crate::{
     counters::LinkCounters,
     emulator::{
-        link::{End, Fate, LinkChange, LinkState, Load, QueuedFrame, Times, memory_of},
+        link::{End, Fate, LinkState, Load, QueuedFrame, Times, memory_of},
         packet::{
             buffers::{Buffer, Pool},
             damage, frame,
             frame::Shape,
             slicer,
         },
+        port::Port,
+        routes::Routes,
     },
-    impairment::Impairment,
     marker::Look,
     sys,
 };
@@ -40,20 +38,20 @@ const RELEASE_BATCH: usize = 128;
 
 /// Hosts, links between them, and what is on its way.
 pub(in crate::emulator) struct Engine {
-    hosts: usize,
+    pub(super) hosts: usize,
     /// `None` where one was taken away. In a lab, a host's TUN has the host's number.
     pub(super) ports: Vec<Option<Port>>,
     /// Whose each is.
     pub(super) owners: Vec<HostId>,
     pub(super) routes: Routes,
-    links: Vec<LinkState>,
-    counters: Vec<LinkCounters>,
+    pub(super) links: Vec<LinkState>,
+    pub(super) counters: Vec<LinkCounters>,
     pub(super) agenda: Agenda,
     pool: Pool,
     /// The frame that was read last.
-    frame: Buffer,
-    /// The port that it was read at.
-    pub(super) read_at: usize,
+    pub(super) frame: Buffer,
+    /// The port by which its sender is told what became of it.
+    told_by: Option<usize>,
     /// The port that it leaves by.
     leaves_by: usize,
     /// Whether nothing is done to packets any more, whatever is in force.
@@ -61,7 +59,7 @@ pub(in crate::emulator) struct Engine {
     fates: Vec<Fate>,
     /// Room for what may enter a link of a frame that may not.
     packets: Vec<Buffer>,
-    unroutable: Vec<u64>,
+    pub(super) unroutable: Vec<u64>,
     /// Which ports' interfaces are gone.
     pub(super) has_failed: Vec<bool>,
     /// Those of which nobody has been told yet, and what their interfaces answered.
@@ -100,7 +98,7 @@ impl Engine {
             counters: LinkCounters::of_all(&links),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
-            read_at: 0,
+            told_by: None,
             leaves_by: 0,
             is_ending: false,
             pool,
@@ -170,16 +168,11 @@ impl Engine {
 
     /// Takes `self.frame`, read at a port, to its link.
     fn carry(&mut self, port: usize, arrival_ns: u64) {
-        let from = self.owners[port];
-        let destination = frame::destination(&self.frame);
-        let to = destination.and_then(|address| self.routes.find(address));
-        let Some(link) = to.and_then(|to| Link { from, to }.position(self.hosts)) else {
-            self.leave_alone(port, destination);
+        let Some(Course { link, leaves_by, told_by }) = self.course(port) else {
+            self.leave_alone(port);
             return;
         };
-        let is_exit = self.ports[port].as_ref().is_some_and(Port::is_exit);
-        self.read_at = port;
-        self.leaves_by = if is_exit { port } else { self.links[link].to };
+        (self.leaves_by, self.told_by) = (leaves_by, told_by);
         let shape = Shape::of(&self.frame);
         let counters = &mut self.counters[link];
         counters.frames += 1;
@@ -204,23 +197,13 @@ impl Engine {
             return;
         }
         let mut frame = std::mem::take(&mut self.frame);
-        self.enter(link, &mut frame, &shape, arrival_ns);
+        if !self.enter(link, &mut frame, &shape, arrival_ns)
+            && let Some(open) = &self.ports[port]
+        {
+            open.discard(&frame);
+        }
         self.frame = frame;
         self.agenda.set(link, self.links[link].next_release_ns());
-    }
-
-    /// What is on no link. Of a host of ours it goes nowhere; where others have made the network, it goes on as if we were not
-    /// there.
-    fn leave_alone(&mut self, port: usize, destination: Option<IpAddr>) {
-        // Kernels announce themselves to groups of neighbours; there are none on a link between two.
-        if destination.is_some_and(is_group) {
-            return;
-        }
-        self.unroutable[self.owners[port].index()] += 1;
-        if let Some(exit) = self.ports[port].as_ref().filter(|port| port.is_exit()) {
-            // What does not pass here would not have passed without us.
-            let _ = exit.write(&self.frame);
-        }
     }
 
     /// Takes the packets of `self.frame` into a link one by one.
@@ -243,31 +226,35 @@ impl Engine {
         self.agenda.set(link, self.links[link].next_release_ns());
     }
 
-    /// Takes what may enter of a frame into a link. `frame` keeps its room, but not its content.
-    fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    /// Takes what may enter of a frame into a link; says whether anything did. If so, `frame` keeps its room, but not its
+    /// content.
+    fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) -> bool {
         let state = &mut self.links[link];
-        let sender = self.ports.get(self.read_at).and_then(Option::as_ref);
+        let sender = self.told_by.and_then(|port| self.ports[port].as_ref());
         let mut entrance = Entrance { link: state, counters: &mut self.counters[link], pool: &mut self.pool, sender };
         let mut packets = std::mem::take(&mut self.packets);
+        let mut is_held = false;
         if entrance.is_open(frame, shape, arrival_ns, &mut packets) {
-            self.admit(link, frame, shape, arrival_ns);
+            is_held |= self.admit(link, frame, shape, arrival_ns);
         }
         for mut packet in packets.drain(..) {
             let shape = Shape::of(&packet);
-            self.admit(link, &mut packet, &shape, arrival_ns);
+            is_held |= self.admit(link, &mut packet, &shape, arrival_ns);
             self.pool.give(packet);
         }
         self.packets = packets;
+        is_held
     }
 
-    /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
-    /// afterwards is no longer of use, but it has as much room as before.
-    fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on; says whether any
+    /// does. If so, what is in `frame` afterwards is no longer of use, but it has as much room as before.
+    fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) -> bool {
         if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
             self.counters[link].dropped_memory += u64::from(shape.packets);
-            return;
+            return false;
         }
+        let mut is_held = false;
         let mut fates = std::mem::take(&mut self.fates);
         fates.clear();
         fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
@@ -281,14 +268,24 @@ impl Engine {
                 Some(End::Lost) => self.counters[link].lost += run.len() as u64,
                 Some(End::QueueFull) => self.counters[link].dropped_queue += run.len() as u64,
                 // If it is all of them, the frame is of no use to any other.
-                None => self.hold(link, frame, shape, run, arrival_ns, run.len() == fates.len()),
+                None => is_held |= self.hold(link, frame, shape, run, arrival_ns, run.len() == fates.len()),
             }
         }
         self.fates = fates;
+        is_held
     }
 
-    /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed.
-    fn hold(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, run: &[Fate], arrival_ns: u64, alone: bool) {
+    /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed. False if there is no
+    /// room for them.
+    fn hold(
+        &mut self,
+        link: usize,
+        frame: &mut Buffer,
+        shape: &Shape,
+        run: &[Fate],
+        arrival_ns: u64,
+        alone: bool,
+    ) -> bool {
         let (fate, last, packets) = (run[0], run[run.len() - 1], run.len() as u32);
         let range = fate.segment..last.segment + 1;
         let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
@@ -297,7 +294,7 @@ impl Engine {
         // Again: the pieces of one frame can take many times its room.
         if !self.has_room(link, length) {
             self.counters[link].dropped_memory += u64::from(packets);
-            return;
+            return false;
         }
         let (state, counters) = (&mut self.links[link], &mut self.counters[link]);
         let mut buffer = match part {
@@ -324,6 +321,7 @@ impl Engine {
         let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
         self.memory += memory_of(buffer.capacity());
         state.hold(times, Load { packets, wire_bytes, leaves_by: self.leaves_by, buffer });
+        true
     }
 
     /// Whether this link, and all together, may hold a frame of this length, too.
@@ -355,56 +353,6 @@ impl Engine {
             self.agenda.set(link, self.links[link].next_release_ns());
         }
     }
-
-    pub(in crate::emulator) fn add(&mut self, id: u64, links: &[usize], impairment: Impairment) {
-        let now = monotonic_ns();
-        links.iter().for_each(|&link| self.change(link, now, LinkChange::Add(id, impairment)));
-    }
-
-    pub(in crate::emulator) fn amend(&mut self, id: u64, impairment: Impairment) {
-        self.change_where(|state| state.has(id), LinkChange::Amend(id, impairment));
-    }
-
-    pub(in crate::emulator) fn remove(&mut self, id: u64) {
-        self.change_where(|state| state.has(id), LinkChange::Remove(id));
-    }
-
-    fn change_where(&mut self, which: impl Fn(&LinkState) -> bool, change: LinkChange) {
-        let now = monotonic_ns();
-        for link in 0..self.links.len() {
-            if which(&self.links[link]) {
-                self.change(link, now, change);
-            }
-        }
-    }
-
-    fn change(&mut self, link: usize, now_ns: u64, change: LinkChange) {
-        self.links[link].change(now_ns, change);
-        self.agenda.set(link, self.links[link].next_release_ns());
-    }
-
-    /// What the impairments of a link do.
-    pub(in crate::emulator) fn effective(&self, link: usize) -> Vec<Impairment> {
-        self.links[link].effective().collect()
-    }
-
-    /// The longest that each link holds a packet.
-    pub(in crate::emulator) fn longest_holds_ns(&self) -> impl Iterator<Item = u64> {
-        self.links.iter().map(LinkState::longest_hold_ns)
-    }
-
-    pub(in crate::emulator) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
-        std::mem::replace(&mut self.counters, fresh)
-    }
-
-    pub(in crate::emulator) fn unroutable(&self) -> Vec<u64> {
-        self.unroutable.clone()
-    }
-}
-
-/// A group of receivers rather than one.
-fn is_group(address: IpAddr) -> bool {
-    address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The packet path with real devices, of whose other ends nobody makes use.
 
-use std::{net::Ipv6Addr, path::Path};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::Path,
+};
 
 use brownout_base::random::Random;
 use brownout_units::Delay;
@@ -8,7 +11,7 @@ use brownout_units::Delay;
 use super::*;
 use crate::{
     emulator::packet::frame::NEEDS_CSUM,
-    impairment::{Chance, Cut, Loss, QueueLimit, RateLimit},
+    impairment::{Chance, Cut, Impairment, Loss, QueueLimit, RateLimit},
     sys::Tun,
 };
 

@@ -1,6 +1,5 @@
 //! What does not get into a link: it is cut, or its packets have to be small.
 
-use super::port::Port;
 use crate::{
     counters::LinkCounters,
     emulator::{
@@ -12,6 +11,7 @@ use crate::{
             icmp::{self, Refusal},
             slicer,
         },
+        port::Port,
     },
     impairment::Cut,
 };
@@ -24,7 +24,7 @@ pub(super) struct Entrance<'a> {
     pub(super) link: &'a mut LinkState,
     pub(super) counters: &'a mut LinkCounters,
     pub(super) pool: &'a mut Pool,
-    /// Where they were read.
+    /// By which their sender is told.
     pub(super) sender: Option<&'a Port>,
 }
 

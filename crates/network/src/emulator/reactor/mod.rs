@@ -1,12 +1,13 @@
 //! The emulator's thread: it reads what hosts send, takes it to its link, and hands over what is due.
 
 mod agenda;
+mod changes;
+mod course;
 mod delivery;
 mod engine;
 mod entrance;
 mod memory;
 mod pace;
-mod port;
 mod ports;
 
 use std::{
@@ -23,10 +24,9 @@ use std::{
 use brownout_base::{HostId, clock::monotonic_ns};
 use brownout_machine::{Scheduling, run_urgently};
 
-pub(crate) use self::port::{Exit, Port, Routes};
 use self::{engine::Engine, memory::Limits, pace::Pace};
+use super::{commands::Command, handle::Emulator, port::Port, routes::Routes, shared::Shared};
 use crate::{
-    control::{Command, Emulator, Shared},
     error::NetworkError,
     sys::{Epoll, Event, Wakeup},
 };
@@ -191,7 +191,7 @@ impl Thread {
                     let _ = done.send(monotonic_ns());
                 }
                 Command::LetGo { done } => {
-                    self.engine.let_go();
+                    self.let_pass();
                     let _ = done.send(monotonic_ns());
                 }
                 Command::Stop => return None,
@@ -217,16 +217,20 @@ impl Thread {
         self.engine.fail(port, error);
     }
 
-    /// What others have made goes on without us: all that was diverted still passes. A lab's hosts end with its links.
+    /// A lab's hosts end with its links; what others have made goes on without us: all that was diverted still passes.
     fn finish(&mut self) {
-        let exits: Vec<usize> =
-            self.engine.ports().filter(|(_, port)| port.is_exit()).map(|(number, _)| number).collect();
-        if exits.is_empty() {
-            return;
+        if self.engine.ports().any(|(_, port)| port.is_of_others()) {
+            self.let_pass();
         }
+    }
+
+    /// Lets all go that is held, and all that is still to be read of hosts that others have made.
+    fn let_pass(&mut self) {
+        let ports = self.engine.ports().filter(|(_, port)| port.is_of_others());
+        let ports: Vec<usize> = ports.map(|(number, _)| number).collect();
         self.engine.let_go();
         let end_ns = monotonic_ns() + LONGEST_FINISH_NS;
-        for port in exits {
+        for port in ports {
             while monotonic_ns() < end_ns && self.engine.receive(port).is_ok_and(|more| more) {}
         }
     }

@@ -2,10 +2,8 @@
 
 use brownout_base::HostId;
 
-use super::{
-    engine::Engine,
-    port::{Port, Routes},
-};
+use super::engine::Engine;
+use crate::emulator::{port::Port, routes::Routes};
 
 impl Engine {
     /// All ports that are open, and their numbers.
