@@ -17,12 +17,32 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{AttachSpec, AttachedSpec, Exit, Network};
+use brownout_network::{AttachSpec, AttachedSpec, Exit, Link, Network, Way, attach_trials};
 
 use super::common::PATIENCE;
 
 pub const CONTAINERS: [&str; 3] = ["a", "b", "c"];
 pub const LOAD: &str = "load";
+
+/// All ways to divert that this machine has; at least one.
+pub fn ways() -> Vec<Way> {
+    let mut ways = Vec::new();
+    for (way, tried) in attach_trials() {
+        match tried {
+            Ok(()) => ways.push(way),
+            Err(error) => println!("not tested: {}, since {error}", way.name()),
+        }
+    }
+    assert!(!ways.is_empty(), "this test needs root, /dev/net/tun and a way to divert packets");
+    ways
+}
+
+/// The links of a network that can be impaired by the way that it was attached to.
+pub fn links(network: &Network) -> Vec<Link> {
+    let reaches_outside = network.way().is_some_and(Way::reaches_outside);
+    let can_be = |link: &Link| reaches_outside || network.name(link.from) != Some(LOAD);
+    network.links().into_iter().filter(can_be).collect()
+}
 
 /// A network namespace.
 #[derive(Clone)]
@@ -132,6 +152,16 @@ impl Others {
         others
     }
 
+    /// One that can be attached to in this way, whatever this machine's namespaces are like.
+    pub fn of(way: Way) -> Others {
+        let others = Others::new();
+        if way == Way::Route {
+            let loosen = || fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "2").unwrap();
+            others.containers.iter().for_each(|container| container.run(loosen));
+        }
+        others
+    }
+
     /// Waits until all interfaces are up: kernels say so some time later.
     fn await_interfaces(&self) {
         let end = Instant::now() + PATIENCE;
@@ -210,6 +240,11 @@ impl Others {
     pub fn spec(&self) -> AttachSpec {
         let hosts = (0..CONTAINERS.len()).map(|number| self.container(number)).chain([self.outside()]).collect();
         AttachSpec { hosts, seed: 20_111, realtime: true }
+    }
+
+    /// In this way and no other.
+    pub fn attach_by(&self, way: Way) -> Network {
+        Network::attach_by(way, self.spec(), None).unwrap_or_else(|error| panic!("{}: {error}", way.name()))
     }
 
     pub fn attach(&self) -> Network {
