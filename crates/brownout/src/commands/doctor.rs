@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use brownout_lab::machine::{self, Check, CheckState};
+use brownout_network::Way;
 use serde::Serialize;
 
 use crate::output::{self, CANNOT};
@@ -26,7 +27,9 @@ pub fn doctor(arguments: &Arguments) -> u8 {
     let mut checks = machine::examine(&arguments.out);
     let runtimes = brownout_containers::answering().into_iter();
     let runtimes = runtimes.map(|one| (one.socket, one.version.map_err(|error| error.to_string())));
-    checks.extend([containers(), container_runtimes(runtimes.collect())]);
+    let ways = brownout_network::attach_trials().into_iter();
+    checks.extend(attaching(ways.map(|(way, tried)| (way, tried.map_err(|error| error.to_string()))).collect()));
+    checks.push(container_runtimes(runtimes.collect()));
     let state = checks.iter().map(|check| check.state).max().unwrap_or(CheckState::Good);
     let printed = if arguments.json {
         output::print_json(&Examined { format: 1, state, checks })
@@ -36,27 +39,29 @@ pub fn doctor(arguments: &Arguments) -> u8 {
     output::code(printed, if state == CheckState::Lacking { CANNOT } else { 0 })
 }
 
-/// Whether the links of containers that run can be diverted. Labs of our own do not need it.
-fn containers() -> Check {
-    let name = "containers".to_owned();
-    match brownout_network::attach_check() {
-        Ok(()) => Check {
-            name,
-            state: CheckState::Good,
-            found: "links of running containers can be diverted (tried in a namespace of its own)".to_owned(),
-            remedy: None,
-        },
-        Err(error) => Check {
-            name,
-            state: CheckState::Limited,
-            found: format!("links of running containers cannot be diverted: {error}"),
-            remedy: Some(
-                "attaching needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW), /dev/net/tun and a kernel from 5.17 on \
-                 with nf_tables; labs of their own need none of that"
-                    .to_owned(),
-            ),
-        },
-    }
+/// By which ways packets of running containers can be diverted, the best first. Labs of our own need none of them.
+fn attaching(tried: Vec<(Way, Result<(), String>)>) -> Vec<Check> {
+    let first = tried.iter().find(|(_, tried)| tried.is_ok()).map(|(way, _)| *way);
+    let check = |(number, (way, tried)): (usize, (Way, Result<(), String>))| {
+        let (name, by) = (format!("attaching {number}"), way.name());
+        let (state, found) = match (tried, first) {
+            (Ok(()), Some(first)) if first == way => {
+                (CheckState::Good, format!("`{by}`: packets of running containers can be {way}"))
+            }
+            (Ok(()), _) => (CheckState::Good, format!("`{by}`: they can be {way}, too")),
+            (Err(error), Some(first)) if first < way => {
+                (CheckState::Good, format!("`{by}`: they cannot be {way}, which nobody needs: {error}"))
+            }
+            (Err(error), _) => (CheckState::Limited, format!("`{by}`: they cannot be {way}: {error}")),
+        };
+        let remedy = (state != CheckState::Good).then(|| {
+            "attaching needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_NET_RAW) and /dev/net/tun, and by the first way, which alone \
+             can do all, a kernel from 5.17 on with nf_tables; labs of their own need none of that"
+                .to_owned()
+        });
+        Check { name, state, found, remedy }
+    };
+    (1..).zip(tried).map(check).collect()
 }
 
 /// Who can say which containers run: each socket that is there, with who answers or why nobody does.
@@ -103,6 +108,22 @@ fn text(state: CheckState, checks: &[Check]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_way_that_does_not_work_is_a_limit_where_no_better_one_does() {
+        let states = |works: [bool; 3]| {
+            let tried = Way::ALL.into_iter().zip(works);
+            let tried = tried.map(|(way, works)| (way, if works { Ok(()) } else { Err("no such thing".to_owned()) }));
+            let checks = attaching(tried.collect());
+            assert!(checks.iter().all(|check| check.remedy.is_some() == (check.state == CheckState::Limited)));
+            checks.into_iter().map(|check| check.state).collect::<Vec<_>>()
+        };
+        let (good, limited) = (CheckState::Good, CheckState::Limited);
+        assert_eq!(states([true; 3]), [good; 3]);
+        assert_eq!(states([true, false, false]), [good; 3]);
+        assert_eq!(states([false, true, false]), [limited, good, good]);
+        assert_eq!(states([false; 3]), [limited; 3]);
+    }
 
     #[test]
     fn a_runtime_that_does_not_answer_is_a_limit_and_a_machine_without_one_is_none() {
