@@ -256,7 +256,7 @@ fn routes_are_refused_where_answers_would_be_dropped() {
     }
     let others = Others::new();
     for (container, strict) in others.containers.iter().zip(["2", "1", "2"]) {
-        let set = |name| std::fs::write(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"), strict).unwrap();
+        let set = |name: &str| std::fs::write(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"), strict).unwrap();
         container.run(|| ["all", "eth0"].map(set));
     }
     let before = others.snapshots();

@@ -6,7 +6,6 @@ use brownout_base::{HostId, Link, clock::monotonic_ns};
 
 use super::{
     agenda::Agenda,
-    course::Course,
     delivery::deliver,
     entrance::{Entrance, single},
     memory::Limits,
@@ -168,11 +167,12 @@ impl Engine {
 
     /// Takes `self.frame`, read at a port, to its link.
     fn carry(&mut self, port: usize, arrival_ns: u64) {
-        let Some(Course { link, leaves_by, told_by }) = self.course(port) else {
+        let Some(course) = self.course(port) else {
             self.leave_alone(port);
             return;
         };
-        (self.leaves_by, self.told_by) = (leaves_by, told_by);
+        let link = course.link;
+        (self.leaves_by, self.told_by) = (course.leaves_by, course.told_by);
         let shape = Shape::of(&self.frame);
         let counters = &mut self.counters[link];
         counters.frames += 1;
