@@ -63,7 +63,7 @@ pub trait Hands: Send + Sync {
     /// When it is down already, the signal does not end processes, or it lives on.
     fn kill(&self, signal: i32) -> Result<Change, ClusterError>;
 
-    /// Asks it to end (SIGTERM), and kills it when it has not ended within this time.
+    /// Asks it to end, by SIGTERM unless it wants another signal, and kills it when it has not ended within this time.
     ///
     /// # Errors
     /// When it is down already, or does not even die of SIGKILL.

@@ -6,10 +6,9 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Runtime,
     interface::Interface,
     machine::Machine,
-    runtime::{Mode, Told},
+    runtime::{Mode, Runtime, Told},
 };
 
 /// Something that a fault may need.
@@ -56,6 +55,8 @@ pub(crate) struct Known<'a> {
     pub(crate) interfaces: Result<&'a [Interface], &'a str>,
     /// It is in the network that this process is in.
     pub(crate) is_ours: bool,
+    /// Why its clock cannot be changed, as the end of a sentence; none: it can.
+    pub(crate) no_clock: Option<&'a str>,
 }
 
 /// Judges all of them.
@@ -76,23 +77,30 @@ fn refused(what: What, known: &Known<'_>, machine: &Machine) -> Option<String> {
                 .then(|| format!("it is paused already, by its runtime: let it go on first (docker unpause {name})"))
         }),
         What::Kill => process(known).or_else(|| comes_back(told)),
-        What::Restart => process(known).or_else(|| comes_back(told)).or_else(|| {
-            (told.runtime == Runtime::Containerd).then(|| {
-                "containerd starts nothing by itself: whoever made the container would have to (kill it instead, and \
-                 the kubelet starts it again)"
-                    .to_owned()
-            })
-        }),
-        What::Disk => Some(
-            "a directory of a container that runs cannot be put on another file system; `brownout wrap` says what it \
-             has to be started with"
+        What::Restart => process(known).or_else(|| comes_back(told)).or_else(|| is_started_by_others(told)),
+        What::Disk => Some(NO_DISK.to_owned()),
+        What::Clock => process(known).or_else(|| known.no_clock.map(str::to_owned)),
+    }
+}
+
+/// What the container was started with does not matter for this one.
+const NO_DISK: &str = "a disk that can be slow is served by a process of ours, and with that the container's files would go, \
+                       too, if it were killed, so that `brownout wrap` prints none; use a lab for faults of disks";
+
+/// Why nobody here could start it again.
+fn is_started_by_others(told: &Told) -> Option<String> {
+    match (told.runtime, &told.socket) {
+        (Runtime::Containerd, _) => Some(
+            "containerd starts no container twice: whoever made it would have to (of a pod the kubelet makes another one by \
+             itself, within seconds or minutes), and nobody here can say when"
                 .to_owned(),
         ),
-        What::Clock => Some(
-            "the clock of a container that runs cannot be made wrong; `brownout wrap` prints what it has to be started \
-             with"
-                .to_owned(),
-        ),
+        (Runtime::Docker | Runtime::Podman, None) => Some(format!(
+            "its runtime does not answer, so that nobody could start it again: start the runtime, or name its socket ({} was \
+             found by the files of its task)",
+            told.name
+        )),
+        _ => None,
     }
 }
 
@@ -179,7 +187,8 @@ mod tests {
 
     fn told() -> Told {
         // Ourselves: a process that is there, and takes our signals.
-        Told { pid: Some(std::process::id()), runtime: Runtime::Docker, ..Told::named("c1") }
+        let socket = Some("/run/docker.sock".into());
+        Told { pid: Some(std::process::id()), runtime: Runtime::Docker, socket, ..Told::named("c1") }
     }
 
     fn interface() -> Interface {
@@ -188,7 +197,8 @@ mod tests {
 
     /// What is refused of a container, and why.
     fn judged(told: &Told, interfaces: Result<&[Interface], &str>, machine: &Machine) -> Vec<(What, String)> {
-        let known = Known { told, pid: told.pid, interfaces, is_ours: false };
+        let no_clock = Some("it was started without one; see `brownout wrap`");
+        let known = Known { told, pid: told.pid, interfaces, is_ours: false, no_clock };
         let all = abilities(&known, machine);
         all.into_iter().filter_map(|ability| Some((ability.what, ability.refused?))).collect()
     }
@@ -204,6 +214,10 @@ mod tests {
         let refused = judged(&told(), Ok(&[interface()]), &Machine::with(RIGHTS));
         assert_eq!(refused.iter().map(|(what, _)| *what).collect::<Vec<_>>(), [What::Disk, What::Clock]);
         assert!(refused.iter().all(|(_, reason)| reason.contains("brownout wrap")), "{refused:?}");
+        let told = told();
+        let known = Known { told: &told, pid: told.pid, interfaces: Ok(&[]), is_ours: false, no_clock: None };
+        let clock = abilities(&known, &Machine::with(RIGHTS)).into_iter().find(|one| one.what == What::Clock);
+        assert_eq!(clock.unwrap().refused, None, "it was started with one");
     }
 
     #[test]
@@ -220,7 +234,7 @@ mod tests {
         assert_eq!(links(&told(), Err("no"), &machine), "no");
         let lacking = links(&told(), Ok(&[interface()]), &Machine::with(!(1 << 12)));
         assert!(lacking.contains("takes CAP_NET_ADMIN, which"), "{lacking}");
-        let known = Known { told: &told(), pid: None, interfaces: Ok(&[]), is_ours: true };
+        let known = Known { told: &told(), pid: None, interfaces: Ok(&[]), is_ours: true, no_clock: None };
         assert!(abilities(&known, &machine)[0].refused.as_ref().unwrap().contains("network_mode: host"));
     }
 
@@ -234,6 +248,8 @@ mod tests {
         assert!(reason(&bare, What::Kill).contains("named by its process"));
         let pod = judged(&Told { runtime: Runtime::Containerd, ..told() }, Ok(&[interface()]), &machine);
         assert!(reason(&pod, What::Kill).is_empty() && reason(&pod, What::Restart).contains("kubelet"));
+        let silent = judged(&Told { socket: None, ..told() }, Ok(&[interface()]), &machine);
+        assert!(reason(&silent, What::Restart).contains("its runtime does not answer"), "{silent:?}");
     }
 
     #[test]
@@ -245,7 +261,7 @@ mod tests {
         assert!(refused.iter().all(|(_, reason)| reason.contains("(exited)")), "{refused:?}");
 
         let told = Told { pid: Some(4711), ..told() };
-        let known = Known { told: &told, pid: None, interfaces: Err("no"), is_ours: false };
+        let known = Known { told: &told, pid: None, interfaces: Err("no"), is_ours: false, no_clock: None };
         let all = abilities(&known, &machine);
         assert!(all[1].refused.as_ref().unwrap().contains("4711 by what its runtime says"), "{all:?}");
         let paused = judged(&Told { is_paused: true, ..super::tests::told() }, Ok(&[interface()]), &machine);

@@ -13,27 +13,13 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ability, ContainersError, Interface, What,
-    ability::{Known, abilities, unseen},
-    error::kernel_remedy,
-    interface,
+    ability::{Ability, Known, What, abilities, unseen},
+    clock,
+    error::{ContainersError, kernel_remedy},
+    interface::{self, Interface},
     machine::{Machine, NamespaceId, namespace_id},
-    runtime::{Told, bare, cri, docker},
+    runtime::{Place, Runtime, Told, again, bare},
 };
-
-/// Who runs a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Runtime {
-    /// Docker.
-    Docker,
-    /// podman.
-    Podman,
-    /// containerd, or CRI-O, which is asked in the same way.
-    Containerd,
-    /// Nobody who is known: it was named by a process or a namespace.
-    None,
-}
 
 /// A container that runs already, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +59,17 @@ pub struct Container {
     pub gateways: Vec<IpAddr>,
     /// What can be done to it, and why not.
     pub abilities: Vec<Ability>,
+    /// The file by which its clock is changed; none: it has no clock of its own.
+    #[serde(default)]
+    pub clock: Option<PathBuf>,
     /// Where its runtime listens.
     pub(crate) socket: Option<PathBuf>,
     /// Of Kubernetes: "namespace/pod/container".
     #[serde(default)]
     pub(crate) pod: Option<String>,
+    /// The signal by which it wants to be asked to end; none: SIGTERM.
+    #[serde(default)]
+    pub(crate) stop_signal: Option<i32>,
     /// When its main process began, in ticks since the machine did: the number of a process comes again, but not with
     /// the same beginning.
     #[serde(default)]
@@ -93,6 +85,19 @@ impl Container {
     /// Why something cannot be done to it, as the end of a sentence; none if it can.
     pub fn refusal(&self, what: What) -> Option<&str> {
         self.abilities.iter().find(|ability| ability.what == what)?.refused.as_deref()
+    }
+
+    /// Has something not be done to it, for this reason.
+    pub(crate) fn refuse(&mut self, what: What, reason: String) {
+        if let Some(ability) = self.abilities.iter_mut().find(|ability| ability.what == what) {
+            ability.refused = Some(reason);
+        }
+    }
+
+    /// Whether another one is this very container, started again or not. In a pod it is known by its place: the kubelet makes
+    /// another one each time.
+    pub fn is_same(&self, other: &Container) -> bool {
+        self.id == other.id || (self.pod.is_some() && self.pod == other.pod)
     }
 
     /// Its network namespace, held open.
@@ -130,10 +135,12 @@ impl Container {
     /// # Errors
     /// It was removed, or its runtime cannot be asked.
     pub fn again(&self) -> Result<Container, ContainersError> {
-        let told = match (&self.socket, self.runtime) {
-            (Some(socket), Runtime::Docker | Runtime::Podman) => docker::again(socket, &self.id)?,
-            (Some(socket), Runtime::Containerd) => cri::again(self, socket)?,
-            _ => Some(self.bare_again()?),
+        let told = match self.runtime {
+            Runtime::None => Some(self.bare_again()?),
+            runtime => {
+                let place = Place { runtime, id: &self.id, pod: self.pod.as_deref(), engine: &self.engine };
+                again(self.socket.as_deref(), &place)?
+            }
         };
         let mut told = told.ok_or_else(|| self.gone("its runtime does not know it any more: was it removed?"))?;
         told.host.clone_from(&self.name);
@@ -181,8 +188,10 @@ impl Container {
 /// Looks at a container that a runtime has told of; `networks` are those that count first. With it comes its network
 /// namespace, if that is to be seen.
 pub(crate) fn examine(told: Told, networks: &[String], machine: &Machine) -> (Container, Option<NamespaceId>) {
-    let pid = told.pid.filter(|pid| is_of(*pid, &told, machine));
-    let begun = pid.and_then(bare::process).map(|(_, begun)| begun);
+    // Its beginning first: whoever gets the number afterwards is not of the container.
+    let process = told.pid.and_then(|pid| Some((pid, bare::process(pid)?.1)));
+    let process = process.filter(|(pid, _)| is_of(*pid, &told, machine));
+    let (pid, begun) = (process.map(|(pid, _)| pid), process.map(|(_, begun)| begun));
     let path = match pid {
         Some(pid) => Some(network_of(pid)),
         None if told.pid.is_none() => told.namespace.clone().filter(|_| told.is_there()),
@@ -196,7 +205,15 @@ pub(crate) fn examine(told: Told, networks: &[String], machine: &Machine) -> (Co
         Err(reason) => (Vec::new(), Vec::new(), Some(reason)),
     };
     interface::order(&mut interfaces, &told.networks, networks);
-    let known = Known { told: &told, pid, interfaces: why.as_deref().map_or(Ok(interfaces.as_slice()), Err), is_ours };
+    // Of one that does not run there is another reason.
+    let clock = pid.map_or_else(|| Err(String::new()), clock::file_of);
+    let known = Known {
+        told: &told,
+        pid,
+        interfaces: why.as_deref().map_or(Ok(interfaces.as_slice()), Err),
+        is_ours,
+        no_clock: clock.as_ref().err().map(String::as_str),
+    };
     let abilities = abilities(&known, machine);
     let mut addresses: Vec<IpAddr> = interfaces.iter().flat_map(|interface| &interface.addresses).copied().collect();
     if addresses.is_empty() {
@@ -225,8 +242,10 @@ pub(crate) fn examine(told: Told, networks: &[String], machine: &Machine) -> (Co
         networks: names,
         gateways,
         abilities,
+        clock: clock.ok(),
         socket: told.socket,
         pod: told.pod,
+        stop_signal: told.stop_signal,
         begun,
     };
     (container, id)

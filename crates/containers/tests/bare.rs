@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use brownout_clock::{HostClock, write_object};
 use brownout_containers::{By, Container, ContainersError, Runtime, Selection, What, find};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -180,6 +181,30 @@ fn networks_that_cannot_be_attached_are_told_with_the_reason() {
         assert_eq!((all[0].interface.as_str(), all[0].addresses.len()), ("", 0), "the machine's are not its own");
         assert!(all.iter().all(|container| container.refusal(What::Pause).is_none()), "{all:?}");
     });
+}
+
+#[test]
+fn a_process_that_was_started_with_a_clock_of_its_own_is_found_with_the_file_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let object = write_object(directory.path()).unwrap();
+    let file = directory.path().canonicalize().unwrap().join("db-1.clock");
+    let clock = HostClock::create(&file).unwrap();
+    let words = clock.environment(&object).map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+    let (with, without) = (Sleeper::start("env", &[&words[0], &words[1]]), Sleeper::start("env", &[&words[1]]));
+    let container = |sleeper: &Sleeper| found(By::Pids(vec![sleeper.pid()])).remove(0);
+    // Its loader may not be that far.
+    let begun = Instant::now();
+    while container(&with).refusal(What::Clock).is_some() && begun.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let found = container(&with);
+    assert_eq!((found.refusal(What::Clock), found.clock.as_deref()), (None, Some(file.as_path())));
+    let other = container(&without);
+    assert!(other.refusal(What::Clock).is_some_and(|reason| reason.contains("brownout wrap")), "{other:?}");
+    assert_eq!(other.clock, None);
+    let changed = HostClock::adopt(&file).unwrap();
+    changed.shift(5_000_000_000, 0).unwrap();
+    assert!(clock.skew().offset_ns > 4_000_000_000, "it is the same clock");
 }
 
 #[test]

@@ -26,29 +26,6 @@ const PRIORITY: u8 = 15;
 /// For the governor's thread to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the governor of a container knows; part of its life, and guarded by its lock.
-#[derive(Default)]
-pub(super) struct Governing {
-    /// The limits in force, each with the number of its guard. The least counts.
-    limits: Vec<(u64, Share)>,
-    next: u64,
-    /// Whether there is a thread that keeps them.
-    running: bool,
-    /// For how long they have held it up to the last count, ns.
-    held_ns: u64,
-    /// The main process at the last count, and what all had used. None (0) before the first.
-    read: (u32, u64),
-    /// Since when it is held, or since the last count.
-    held_since_ns: Option<u64>,
-}
-
-impl Governing {
-    /// Nothing holds it any more.
-    pub(super) fn died(&mut self) {
-        self.held_since_ns = None;
-    }
-}
-
 /// A limit, in force until this is dropped.
 pub(super) struct Limit {
     shared: Arc<Shared>,

@@ -9,7 +9,7 @@ use std::{
 
 use brownout_cluster::{ClusterError, NodeState, Restart};
 
-use super::{cpu::Governing, healer::Healer, main_process::Main, runtime::Engine};
+use super::{governing::Governing, healer::Healer, main_process::Main, runtime::Engine};
 
 /// Between two looks at whether the kernel shows what was asked for.
 const LOOK_EVERY: Duration = Duration::from_micros(200);

@@ -79,6 +79,13 @@ impl Main {
         pids
     }
 
+    /// Whether it is the first process of a PID namespace that is not ours: the kernel kills all others there with it, and it is
+    /// the one that is told when they are to end.
+    pub(super) fn is_first(&self) -> bool {
+        let status = fs::read(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        is_first(&String::from_utf8_lossy(&status))
+    }
+
     /// Whether the processes are listed by a control group of the container's own.
     pub(super) fn has_group(&self) -> bool {
         self.groups.pids().is_some()
@@ -197,6 +204,13 @@ fn is_stopped(threads: &str) -> bool {
     living.is_empty() || living == ['D'] || hands::stopped(threads)
 }
 
+/// `NSpid:` of `/proc/PID/status`: its numbers, ours first and its own last.
+fn is_first(status: &str) -> bool {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    let mut numbers = numbers.split_ascii_whitespace().skip(1);
+    numbers.next_back() == Some("1")
+}
+
 /// What `/proc/PID/stat` tells of the first thread: that file itself adds up the times of all threads for every reader. The
 /// name in it may be no text.
 fn stat(pid: u32) -> Option<String> {
@@ -251,6 +265,14 @@ mod tests {
         found.sort_unstable();
         assert_eq!(found, [2, 5, 6, 7, 9]);
         assert_eq!(family(8, &parents), [8]);
+    }
+
+    #[test]
+    fn the_first_process_of_a_pid_namespace_is_known_by_its_own_number() {
+        assert!(is_first("Name:\tjava\nNSpid:\t4711\t1\n") && is_first("NSpid:\t4711\t12\t1\n"));
+        for other in ["NSpid:\t4711\t12\n", "NSpid:\t1\n", "Name:\tjava\n", ""] {
+            assert!(!is_first(other), "{other}");
+        }
     }
 
     #[test]

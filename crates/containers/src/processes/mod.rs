@@ -7,6 +7,7 @@
 
 mod cpu;
 mod freezer;
+mod governing;
 mod groups;
 mod healer;
 mod life;
@@ -57,6 +58,10 @@ impl ContainerHands {
         };
         let (name, id, pid) = (container.name.clone(), container.id.clone(), container.pid);
         let mut hands = ContainerHands::of(name, id, pid, Engine::of(container))?;
+        // That it is still the one that was found: then it was when it was taken hold of, too.
+        if pid.is_some() {
+            container.pidfd().map_err(|error| hands.shared.refused("take hold of", error))?;
+        }
         hands.has_processes = pid.is_some() || !matches!(container.runtime, Runtime::None);
         Ok(hands)
     }

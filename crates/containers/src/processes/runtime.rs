@@ -36,10 +36,10 @@ pub(super) struct Api {
 
 impl Engine {
     pub(super) fn of(container: &Container) -> Engine {
-        let socket = container.socket.as_deref();
         let api = match container.runtime {
-            Runtime::Docker => Some(Api::of(socket.unwrap_or(Path::new("/run/docker.sock")), &container.id)),
-            Runtime::Podman => Some(Api::of(socket.unwrap_or(Path::new("/run/podman/podman.sock")), &container.id)),
+            Runtime::Docker | Runtime::Podman => {
+                container.socket.as_deref().map(|socket| Api::of(socket, &container.id))
+            }
             Runtime::Containerd | Runtime::None => None,
         };
         Engine::Runs { container: Box::new(container.clone()), api }
@@ -57,6 +57,15 @@ impl Engine {
         }
     }
 
+    /// By which signal it is asked to end. Docker starts one with a policy again when it ends by another one, but SIGKILL.
+    pub(super) fn stop_signal(&self) -> i32 {
+        match self {
+            Engine::Runs { container, .. } => container.stop_signal.unwrap_or(libc::SIGTERM),
+            #[cfg(test)]
+            Engine::Nobody => libc::SIGTERM,
+        }
+    }
+
     /// Starts it again.
     pub(super) fn start(&self) -> Result<(), String> {
         match self {
@@ -66,6 +75,9 @@ impl Engine {
                  within seconds); wait for that, or start it where it was made"
                     .to_owned(),
             ),
+            Engine::Runs { container, .. } if !matches!(container.runtime, Runtime::None) => {
+                Err("its runtime did not answer when it was found; start the runtime, and begin anew".to_owned())
+            }
             _ => Err("it runs in no container that a runtime could start: start it where it was started".to_owned()),
         }
     }

@@ -4,7 +4,7 @@ use std::{os::fd::OwnedFd, sync::Arc, thread, time::Duration};
 
 use brownout_base::{Change, clock::monotonic_ns};
 use brownout_cluster::{ClusterError, NodeState, Stopped, hands::check_deadly};
-use rustix::process::Signal;
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::{
     life::Shared,
@@ -37,6 +37,15 @@ impl Asked {
             }
         }
     }
+}
+
+/// A signal of this number; STOPSIGNAL may be one of real time.
+fn known(signal: i32) -> Option<Signal> {
+    Signal::from_named_raw(signal).or_else(|| {
+        let is_real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&signal);
+        // SAFETY: the kernel has it, and the C library does not keep it for itself.
+        is_real_time.then(|| unsafe { Signal::from_raw_unchecked(signal) })
+    })
 }
 
 impl Shared {
@@ -142,9 +151,9 @@ impl Shared {
         })
     }
 
-    /// Asks it to end, and kills it when it has not by `deadline`.
+    /// Asks it to end in its own way (STOPSIGNAL), and kills it when it has not by `deadline`.
     pub(super) fn stop(&self, deadline: Duration) -> Result<Stopped, ClusterError> {
-        let asked = self.ask_end("stop", libc::SIGTERM)?;
+        let asked = self.ask_end("stop", self.engine.stop_signal())?;
         if let Some(change) = asked.wait(deadline) {
             return Ok(Stopped { change, killed: false });
         }
@@ -182,7 +191,7 @@ impl Shared {
                 return Err(self.refused(doing, error));
             }
         } else {
-            self.send(asked.pid, signal)?;
+            self.send(&asked, signal)?;
         }
         self.free_to_end(doing, signal, &asked)?;
         Ok(asked)
@@ -206,14 +215,20 @@ impl Shared {
 
     /// Sends a signal to what belongs to it. The first process of a container takes its others along, and hands on what they
     /// are to know; but not where its PID namespace is everybody's, and not one that is in no container at all.
-    fn send(&self, pid: u32, signal: i32) -> Result<(), ClusterError> {
+    fn send(&self, asked: &Asked, signal: i32) -> Result<(), ClusterError> {
         let failed = |source| ClusterError::Signal { node: self.name.clone(), signal, source };
-        let named = Signal::from_named_raw(signal).ok_or_else(|| failed(rustix::io::Errno::INVAL.into()))?;
+        let signal_of = known(signal).ok_or_else(|| failed(rustix::io::Errno::INVAL.into()))?;
         let mut life = self.life();
-        let Some(main) = life.main.as_mut().filter(|main| main.pid == pid) else { return Ok(()) };
-        let all = if signal == libc::SIGKILL || !main.has_group() { main.pids(true) } else { vec![pid] };
+        let Some(main) = life.main.as_mut().filter(|main| main.pid == asked.pid) else { return Ok(()) };
+        let takes_all = main.is_first() || (signal != libc::SIGKILL && main.has_group());
+        let others: Vec<u32> = if takes_all { Vec::new() } else { main.pids(true).into_iter().skip(1).collect() };
         drop(life);
-        all.into_iter().try_for_each(|pid| send(pid, named)).map_err(failed)
+        // By its descriptor: its number may be another's by now.
+        match pidfd_send_signal(&asked.pidfd, signal_of) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(errno) => return Err(failed(errno.into())),
+        }
+        others.into_iter().try_for_each(|pid| send(pid, signal_of)).map_err(failed)
     }
 
     /// Starts it again by the runtime, and waits until its main process is there.

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::Told;
-use crate::ContainersError;
+use crate::error::ContainersError;
 
 /// By one process of each.
 pub(crate) fn by_pids(pids: &[u32]) -> Result<Vec<Told>, ContainersError> {

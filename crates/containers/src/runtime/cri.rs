@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, path::Path};
 use prost::Message;
 use serde_json::Value;
 
-use super::{Mode, Told, grpc::call};
-use crate::{By, Container, ContainersError, Runtime};
+use super::{Mode, Place, Runtime, Told, grpc::call, stop_signal};
+use crate::{error::ContainersError, selection::By};
 
 const READY: i32 = 0;
 const RUNNING: i32 = 1;
@@ -141,6 +141,9 @@ struct Status {
     started_at: i64,
     #[prost(message, optional, tag = "8")]
     image: Option<Image>,
+    /// Of runtimes since Kubernetes 1.33; numbered in the interface's own way.
+    #[prost(int32, tag = "19")]
+    stop_signal: i32,
 }
 
 fn path(method: &str) -> String {
@@ -179,11 +182,11 @@ pub(super) fn told(socket: &Path, by: &By) -> Result<Vec<Told>, ContainersError>
 }
 
 /// The container that is in the place of another one by now: the kubelet makes new ones.
-pub(crate) fn again(container: &Container, socket: &Path) -> Result<Option<Told>, ContainersError> {
-    let Some(pod) = container.pod.as_deref() else { return Ok(None) };
+pub(super) fn again(socket: &Path, place: &Place<'_>) -> Result<Option<Told>, ContainersError> {
+    let Some(pod) = place.pod else { return Ok(None) };
     let all = running(socket)?;
     let found = all.iter().find(|one| format!("{}/{}/{}", one.namespace, one.pod, one.container) == pod);
-    found.map(|found| status(socket, found, &container.name, &container.engine)).transpose()
+    found.map(|found| status(socket, found, &found.pod, place.engine)).transpose()
 }
 
 /// All that run.
@@ -280,7 +283,8 @@ fn status(socket: &Path, running: &Running, host: &str, engine: &str) -> Result<
     let request = StatusRequest { id: running.id.clone(), verbose: true };
     let method = path("ContainerStatus");
     let response: StatusResponse = call(socket, &method, &request)?;
-    let pid = pid(&response).ok_or_else(|| ContainersError::Senseless {
+    let info = info(&response);
+    let pid = pid(&info).ok_or_else(|| ContainersError::Senseless {
         socket: socket.to_owned(),
         request: method,
         reason: format!("it tells no pid of container {}", running.id),
@@ -297,14 +301,21 @@ fn status(socket: &Path, running: &Running, host: &str, engine: &str) -> Result<
         image: status.image.map(|image| image.name).filter(|name| !name.is_empty()).unwrap_or(running.image.clone()),
         pod: Some(format!("{}/{}/{}", running.namespace, running.pod, running.container)),
         mode: Mode::Own,
+        stop_signal: stop_signal::of_cri(status.stop_signal).or_else(|| {
+            let annotations = info.pointer("/runtimeSpec/annotations")?;
+            stop_signal::of(annotations.get(stop_signal::ANNOTATION)?.as_str()?)
+        }),
         socket: Some(socket.to_owned()),
         ..Told::named(host)
     })
 }
 
-/// Of the JSON that containerd and CRI-O give who asks for more.
-fn pid(response: &StatusResponse) -> Option<u32> {
-    let info: Value = serde_json::from_str(response.info.get("info")?).ok()?;
+/// The JSON that containerd and CRI-O give who asks for more; null if there is none.
+fn info(response: &StatusResponse) -> Value {
+    response.info.get("info").and_then(|info| serde_json::from_str(info).ok()).unwrap_or_default()
+}
+
+fn pid(info: &Value) -> Option<u32> {
     u32::try_from(info.get("pid")?.as_u64()?).ok()
 }
 
@@ -370,15 +381,16 @@ mod tests {
         let filter = Some(PodFilter { state: Some(StateValue { state: READY }), labels });
         let expected = [0x0a, 10, 0x12, 0, 0x1a, 6, 0x0a, 1, b'a', 0x12, 1, b'b'];
         assert_eq!(ListPodsRequest { filter }.encode_to_vec(), expected);
-        // A status with two fields that are not needed, and the JSON beside it.
+        // A status with two fields that are not needed and a signal, and the JSON beside it.
         let info = b"{\"sandboxID\":\"p0\",\"pid\":4711}";
-        let mut bytes = vec![0x0a, 7, 0x0a, 1, b'x', 0x18, 1, 0x28, 9];
+        let mut bytes = vec![0x0a, 10, 0x0a, 1, b'x', 0x18, 1, 0x28, 9, 0x98, 1, 18];
         bytes.extend([0x12, 6 + 2 + info.len() as u8, 0x0a, 4]);
         bytes.extend(b"info");
         bytes.extend([0x12, info.len() as u8]);
         bytes.extend(info);
         let response = StatusResponse::decode(&bytes[..]).unwrap();
-        assert_eq!(pid(&response), Some(4711));
-        assert_eq!(response.status.unwrap().started_at, 9);
+        assert_eq!(pid(&super::info(&response)), Some(4711));
+        let status = response.status.unwrap();
+        assert_eq!((status.started_at, stop_signal::of_cri(status.stop_signal)), (9, Some(libc::SIGQUIT)));
     }
 }

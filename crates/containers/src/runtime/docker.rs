@@ -14,17 +14,18 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    Attachment, Mode, Told,
+    Attachment, Mode, Runtime, Told,
     http::{self, quoted},
+    stop_signal,
 };
-use crate::{By, ContainersError, Runtime};
+use crate::{error::ContainersError, selection::By};
 
 /// What Compose writes on the containers that it makes; `podman-compose` writes the same.
-const PROJECT: &str = "com.docker.compose.project";
-const SERVICE: &str = "com.docker.compose.service";
-const NUMBER: &str = "com.docker.compose.container-number";
+pub(super) const PROJECT: &str = "com.docker.compose.project";
+pub(super) const SERVICE: &str = "com.docker.compose.service";
+pub(super) const NUMBER: &str = "com.docker.compose.container-number";
 /// On one that was made for a single command (`docker compose run`).
-const ONE_OFF: &str = "com.docker.compose.oneoff";
+pub(super) const ONE_OFF: &str = "com.docker.compose.oneoff";
 
 /// `GET /version`.
 #[derive(Debug, Default, Deserialize)]
@@ -76,6 +77,8 @@ struct State {
 struct Config {
     image: Option<String>,
     labels: Option<BTreeMap<String, String>>,
+    /// Of Docker a name or a number, of podman a number; not there: SIGTERM.
+    stop_signal: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -152,7 +155,7 @@ pub(super) fn told(socket: &Path, by: &By) -> Result<Vec<Told>, ContainersError>
 }
 
 /// The same container, as it is now; none if it was removed.
-pub(crate) fn again(socket: &Path, id: &str) -> Result<Option<Told>, ContainersError> {
+pub(super) fn again(socket: &Path, id: &str) -> Result<Option<Told>, ContainersError> {
     let Some(inspected) = inspect(socket, id)? else { return Ok(None) };
     let (runtime, engine) = version(socket)?;
     Ok(Some(inspected.told(socket, runtime, &engine)))
@@ -225,6 +228,7 @@ impl Inspected {
             mode,
             is_paused: self.state.paused,
             is_removed: self.host_config.auto_remove,
+            stop_signal: self.config.stop_signal.as_deref().and_then(stop_signal::of),
             socket: Some(socket.to_owned()),
         }
     }

@@ -1,10 +1,12 @@
 //! Who knows of containers: Docker and podman, containerd and CRI-O, or nobody but the kernel.
 
 pub(crate) mod bare;
-pub(crate) mod cri;
-pub(crate) mod docker;
+mod cri;
+mod docker;
 mod grpc;
 pub(crate) mod http;
+mod stop_signal;
+mod tasks;
 
 use std::{
     env,
@@ -12,7 +14,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{By, ContainersError, Runtime, Selection};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::ContainersError,
+    selection::{By, Selection},
+};
 
 /// Where runtimes listen, with the protocol that they speak there; the user's own below `$XDG_RUNTIME_DIR` come after
 /// the machine's.
@@ -20,6 +27,20 @@ const DOCKER: &str = "/run/docker.sock";
 const PODMAN: &str = "/run/podman/podman.sock";
 const CRI: [&str; 3] =
     ["/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/k3s/containerd/containerd.sock"];
+
+/// Who runs a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runtime {
+    /// Docker.
+    Docker,
+    /// podman.
+    Podman,
+    /// containerd, or CRI-O, which is asked in the same way.
+    Containerd,
+    /// Nobody who is known: it was named by a process or a namespace.
+    None,
+}
 
 /// What a runtime tells of a container.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +72,8 @@ pub(crate) struct Told {
     pub(crate) is_paused: bool,
     /// Its runtime removes it when it ends.
     pub(crate) is_removed: bool,
+    /// The signal by which it wants to be asked to end; none: SIGTERM.
+    pub(crate) stop_signal: Option<i32>,
     pub(crate) socket: Option<PathBuf>,
 }
 
@@ -96,6 +119,7 @@ impl Told {
             mode: Mode::Own,
             is_paused: false,
             is_removed: false,
+            stop_signal: None,
             socket: None,
         }
     }
@@ -186,14 +210,24 @@ pub(crate) fn told(selection: &Selection) -> Result<Vec<Told>, ContainersError> 
             None => Err(ContainersError::NotFound { what, looked: format!("none at {}; {SEE}", socket.display()) }),
         };
     }
-    let mut looked = Vec::new();
+    let (mut looked, mut has_answered) = (Vec::new(), false);
     for (socket, protocol) in sockets() {
         match at(&socket, protocol, &selection.by) {
             Ok(Some(told)) => return Ok(told),
-            Ok(None) => looked.push(format!("none at {}", socket.display())),
+            Ok(None) => {
+                has_answered = true;
+                looked.push(format!("none at {}", socket.display()));
+            }
             // What is there, and cannot be used, is told as it is.
-            Err(error @ ContainersError::NotFound { .. }) => return Err(error),
+            Err(error @ (ContainersError::NotFound { .. } | ContainersError::Selection { .. })) => return Err(error),
             Err(error) => looked.push(error.to_string()),
+        }
+    }
+    if !has_answered {
+        // Containers outlive a runtime that hangs, or was ended.
+        let told = tasks::told(&selection.by)?;
+        if !told.is_empty() {
+            return Ok(told);
         }
     }
     if looked.is_empty() {
@@ -202,6 +236,27 @@ pub(crate) fn told(selection: &Selection) -> Result<Vec<Told>, ContainersError> 
         return Err(ContainersError::NotFound { what, looked });
     }
     Err(ContainersError::NotFound { what, looked: format!("{}; {SEE}", looked.join("; ")) })
+}
+
+/// Where a container was found before.
+pub(crate) struct Place<'a> {
+    /// Who ran it.
+    pub(crate) runtime: Runtime,
+    /// Its identifier.
+    pub(crate) id: &'a str,
+    /// Of Kubernetes: "namespace/pod/container".
+    pub(crate) pod: Option<&'a str>,
+    /// Name and version of the runtime.
+    pub(crate) engine: &'a str,
+}
+
+/// The same container as it is now; none if it was removed. `socket`: where its runtime listens; none: it did not answer.
+pub(crate) fn again(socket: Option<&Path>, place: &Place<'_>) -> Result<Option<Told>, ContainersError> {
+    match (socket, place.runtime) {
+        (Some(socket), Runtime::Containerd) => cri::again(socket, place),
+        (Some(socket), _) => docker::again(socket, place.id),
+        (None, _) => Ok(tasks::again(place)),
+    }
 }
 
 const SEE: &str = "see what runs by docker ps, podman ps or crictl pods";

@@ -16,6 +16,7 @@ fn of_docker() -> Value {
         },
         "Config": {
             "Image": "cassandra:5.0",
+            "StopSignal": "SIGQUIT",
             "Labels": {
                 "com.docker.compose.project": "shop", "com.docker.compose.service": "cassandra",
                 "com.docker.compose.container-number": "2", "com.docker.compose.oneoff": "False"
@@ -48,7 +49,7 @@ fn a_service_of_compose_is_read_from_docker() {
     assert_eq!((told.project, told.service, told.number), (of("shop"), of("cassandra"), Some(2)));
     assert_eq!((told.image.as_str(), told.started.as_str()), ("cassandra:5.0", "2026-11-24T10:00:01.5Z"));
     assert_eq!(told.namespace, Some("/var/run/docker/netns/0a1b2c3d4e5f".into()));
-    assert_eq!((told.mode, told.is_removed), (Mode::Own, false));
+    assert_eq!((told.mode, told.is_removed, told.stop_signal), (Mode::Own, false, Some(libc::SIGQUIT)));
     let expected = Attachment {
         network: "shop_default".into(),
         addresses: vec!["172.18.0.3".parse().unwrap(), "fd00::3".parse().unwrap()],
@@ -63,7 +64,7 @@ fn a_container_of_podman_is_read_with_its_nulls() {
     let told = told(json!({
         "Id": "1d5eb3655ca7", "Name": "/db", "Image": "0123",
         "State": { "Status": "paused", "Paused": true, "Pid": 99, "StartedAt": "2026-11-24T10:00:01+01:00" },
-        "Config": { "Image": "docker.io/library/cassandra:5.0", "Labels": null },
+        "Config": { "Image": "docker.io/library/cassandra:5.0", "Labels": null, "StopSignal": "15" },
         "HostConfig": { "NetworkMode": "bridge", "AutoRemove": true },
         "NetworkSettings": {
             "SandboxKey": "/run/netns/netns-0a1b",
@@ -74,7 +75,7 @@ fn a_container_of_podman_is_read_with_its_nulls() {
         }
     }));
     assert_eq!((told.name.as_str(), told.pid, told.is_paused, told.is_removed), ("db", Some(99), true, true));
-    assert_eq!((told.project, told.service), (None, None));
+    assert_eq!((told.project, told.service, told.stop_signal), (None, None, Some(libc::SIGTERM)));
     assert_eq!(told.networks.len(), 1);
     assert_eq!((&told.networks[0].mac, told.networks[0].addresses.len()), (&None, 1));
 }
