@@ -148,14 +148,6 @@ impl Controls {
         self.by_name.get(&(from.to_owned(), to.to_owned())).copied()
     }
 
-    /// What is not to be had of containers.
-    fn out_of_reach(&self, node: &str, whose: &str) -> LabError {
-        LabError::Trial(format!(
-            "the {whose} of {node} cannot be reached from outside of its container; `brownout wrap` prints what it has to be \
-             started with"
-        ))
-    }
-
     /// A directory's disk; none: it lies on none that can be slow.
     pub fn disk(&self, node: &str, directory: &str) -> Option<&NodeDisk> {
         self.disks.get(&(node.to_owned(), directory.to_owned()))
@@ -239,7 +231,9 @@ impl ImpairDisks for Controls {
     fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
         let place = self.disk(node, directory).ok_or_else(|| {
             if self.are_containers {
-                return self.out_of_reach(node, "disk");
+                return LabError::Trial(format!(
+                    "the disk of {node} cannot be reached from outside of its container; use a lab for faults of disks"
+                ));
             }
             LabError::Trial(format!(
                 "the {directory} directory of {node} is not on a disk that can be slowed; was the lab started \
@@ -268,7 +262,9 @@ impl ShiftClocks for Controls {
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError> {
         let clock = self.clocks.get(node).ok_or_else(|| {
             if self.are_containers {
-                return self.out_of_reach(node, "clock");
+                return LabError::Trial(format!(
+                    "{node} was attached to without a clock of its own; start it with the override that `brownout wrap` prints"
+                ));
             }
             LabError::Trial(format!(
                 "the clock of {node} cannot be changed: the lab was built without a clock of its own for it"

@@ -70,7 +70,7 @@ impl Testbed {
         if let Runs::External { nodes, access, ground } = &spec.runs {
             let own_data = OwnData::new(spec.layout.kind(), access.clone(), nodes)?;
             let testbed = match ground {
-                Some(found) => Testbed::on_containers(spec, nodes, found, seed)?,
+                Some(found) => Testbed::on_containers(spec, nodes, found, seed, needs)?,
                 None => {
                     let node = |(name, address): &(String, SocketAddr)| AttachedNode {
                         name: name.clone(),
@@ -133,12 +133,14 @@ impl Testbed {
         nodes: &[(String, SocketAddr)],
         found: &ContainersFound,
         seed: u64,
+        needs: &Needs,
     ) -> Result<Testbed, LabError> {
         let found = found.again().map_err(LabError::Machine)?;
         let hands = containers::hands(&found)?;
+        let clocks = containers::clocks(&found, &needs.clocks)?;
         let network = containers::network(&found, seed, spec.privilege == Privilege::Root, spec.memory)?;
         let cluster = Cluster::attach(spec.database()?, containers::nodes(&network, nodes, &hands))?;
-        let mut testbed = Testbed::of(cluster, network, Parts::default())?;
+        let mut testbed = Testbed::of(cluster, network, Parts { clocks, ..Parts::default() })?;
         let ended = testbed.controls.ended.clone();
         testbed.attached = Some(Attached::watch(found, Arc::clone(&testbed.network), hands, ended)?);
         testbed.controls.reseed(seed)?;

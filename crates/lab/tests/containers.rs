@@ -158,6 +158,15 @@ fn links_pauses_and_ends_are_possible_and_clocks_and_disks_are_refused_with_what
         let error = refused(&format!("faults: [{{ {fault} }}]\n"), &three());
         assert!(error.contains(words) && error.contains("brownout wrap") && error.contains("some.yaml:5:"), "{error}");
     }
+    // One that was started with a clock of its own.
+    let mut wrapped = three();
+    let mut abilities = serde_json::to_value(&wrapped.containers[1].abilities).unwrap();
+    let clock = abilities.as_array_mut().unwrap().iter_mut().find(|ability| ability["what"] == "clock");
+    clock.unwrap()["refused"] = Value::Null;
+    wrapped.containers[1] = changed(wrapped.containers[1].clone(), "abilities", abilities);
+    assert!(plan("faults: [{ clock: { host: n2, offset: 5s } }]\n", &wrapped).is_ok());
+    let error = refused("faults: [{ clock: { host: [n2, n3], offset: 5s } }]\n", &wrapped);
+    assert!(error.contains("clock cannot be done to cassandra-3"), "{error}");
 }
 
 #[test]

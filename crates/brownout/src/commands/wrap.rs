@@ -1,17 +1,21 @@
-//! `wrap`: a Compose override that starts the containers of a project with what a clock of their own needs.
+//! `wrap`: a Compose override that starts the containers of a project with clocks of their own, so that faults can make them
+//! wrong.
 //!
 //! The loader of each container's programs is told (`LD_PRELOAD`) of the object that shifts clocks (`crates/clock`), which comes
 //! with a directory of this machine that is mounted into the container, read-only. The file that says by how much lies beside it.
+//! `crates/containers` finds it again by what the kernel shows of the container's processes, whoever started it.
+//!
 //! Disks cannot be had in this way: a disk that can be slow is FUSE, served by a process of ours that has to be there before the
 //! database opens its files and for as long as it has them open. If it died, the container's files would be gone; so nothing is
 //! done about disks, and the override says why.
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use brownout_clock::{ClockError, HostClock, write_object};
+use brownout_clock::{ClockError, FILE_VARIABLE, HostClock, write_object};
 use brownout_lab::byhand::Failure;
 use brownout_yaml::{Document, Node};
 
@@ -21,11 +25,14 @@ use crate::output;
 const INSIDE: &str = "/brownout";
 /// Beside the Compose file, unless told otherwise.
 const DIRECTORY: &str = ".brownout";
-/// The variables that a program's loader and the preloaded object read.
+/// What a program's loader is told of objects by.
 const PRELOAD: &str = "LD_PRELOAD";
-const CLOCK_FILE: &str = "BROWNOUT_CLOCK_FILE";
-/// A container that bears this was started with a clock of its own: the file of it, on this machine.
-const LABEL: &str = "brownout.clock";
+/// What images are called by that the object does not reach, and why.
+const UNREACHED: [(&str, &str); 3] = [
+    ("alpine", "its image is Alpine, whose C library (musl) cannot load the object: its programs would not even start"),
+    ("busybox", "its image is BusyBox, whose programs are linked statically"),
+    ("etcd", "etcd is a program of Go, which reads its clock past the C library"),
+];
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -45,8 +52,10 @@ struct Service {
     name: String,
     /// What it preloads already.
     preload: Option<String>,
+    /// Why it cannot have a clock of its own; none: it can.
+    unreached: Option<&'static str>,
     /// What a person should know of it.
-    notes: Vec<String>,
+    notes: Vec<&'static str>,
 }
 
 /// Prints the override; what it mounts is made.
@@ -75,20 +84,42 @@ fn made(arguments: &Arguments) -> Result<String, Failure> {
             directory.display()
         ))
     };
+    if services.iter().all(|service| service.unreached.is_some()) {
+        let why: Vec<String> =
+            services.iter().map(|one| format!("{}: {}", one.name, one.unreached.unwrap_or_default())).collect();
+        return Err(Failure::cannot(format!(
+            "no service of {} can have a clock of its own: {}; use a lab for faults of clocks",
+            file.display(),
+            why.join("; ")
+        )));
+    }
     fs::create_dir_all(&directory).map_err(|error| failed(&error))?;
+    // Users of the containers read what is in it, whatever the umask says. What else is allowed there stays so.
+    let mode = fs::metadata(&directory).map_err(|error| failed(&error))?.permissions().mode() | 0o055;
+    fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).map_err(|error| failed(&error))?;
     // Absolute: an override is read from wherever its reader is.
     let directory = directory.canonicalize().map_err(|error| failed(&error))?;
     let object = write_object(&directory).map_err(|error| failed(&error))?;
-    for service in &services {
-        match HostClock::create(directory.join(clock_file(&service.name))) {
-            // It shows the machine's time, and stays: whoever starts the container finds it. Its last owner would remove it.
-            Ok(clock) => std::mem::forget(clock),
-            Err(ClockError::Exists { .. }) => {}
-            Err(error) => return Err(failed(&error)),
-        }
+    for service in services.iter().filter(|service| service.unreached.is_none()) {
+        place_clock(&directory.join(clock_file(&service.name))).map_err(|error| failed(&error))?;
     }
     let object = object.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(overriding(file, &services, &directory, &object))
+}
+
+/// The file of a clock that shows the machine's time. It stays: whoever starts the container finds it.
+fn place_clock(path: &Path) -> Result<(), ClockError> {
+    match HostClock::create(path) {
+        // Its last owner would remove it.
+        Ok(clock) => std::mem::forget(clock),
+        // Containers that run read this very file. Whatever was left wrong in it goes with its owner.
+        Err(ClockError::Exists { .. }) => match HostClock::adopt(path) {
+            Ok(_) | Err(ClockError::Held { .. }) => {}
+            Err(error) => return Err(error),
+        },
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// All services of a Compose file.
@@ -106,23 +137,17 @@ fn service(name: &str, section: &Node) -> Service {
         let found = keys.iter().try_fold(section, |node, key| node.as_mapping()?.get_node(key));
         found.and_then(Node::as_scalar).map(|scalar| scalar.as_str().to_owned())
     };
+    let image = text(&["image"]).unwrap_or_default();
+    let unreached = UNREACHED.iter().find(|(called, _)| image.contains(called)).map(|(_, why)| *why);
     let mut notes = Vec::new();
-    if text(&["image"]).is_some_and(|image| image.contains("alpine")) {
-        notes.push(
-            "its image is Alpine, whose C library (musl) does not load the object: its clock stays right".to_owned(),
-        );
-    }
     let replicas = text(&["deploy", "replicas"]).or_else(|| text(&["scale"]));
     if replicas.and_then(|count| count.parse::<u32>().ok()).is_some_and(|count| count > 1) {
-        notes.push(
-            "all of its containers have one clock together; write a service for each that is to have its own"
-                .to_owned(),
-        );
+        notes.push("its containers would have one clock together, and so none can be wrong; write a service for each");
     }
     if text(&["network_mode"]).is_some_and(|mode| mode == "host" || mode == "none") {
-        notes.push("it has no network of its own: its links cannot be impaired".to_owned());
+        notes.push("it has no network of its own: its links cannot be impaired");
     }
-    Service { name: name.to_owned(), preload: preloaded(section), notes }
+    Service { name: name.to_owned(), preload: preloaded(section), unreached, notes }
 }
 
 /// The value of `LD_PRELOAD` in `environment:`, which is a mapping or a list of `KEY=VALUE`.
@@ -161,28 +186,30 @@ fn overriding(file: &Path, services: &[Service], directory: &Path, object: &str)
     let mut text = format!(
         "# Printed by `brownout wrap {file}`. Start the project with it:\n\
          #   docker compose -f {file} -f THIS-FILE up -d\n\
-         # Clocks: programs of these containers read the time through {object}, by the file beside it, which shows the machine's\n\
-         # time. `brownout` does not change it yet: if it were killed, nobody would make the clock right again. Never reached:\n\
-         # programs that are linked statically or make system calls of their own (Go, so etcd), set-user-ID programs, and\n\
-         # images without glibc (Alpine).\n\
+         # Clocks: programs of these containers read the time through {object}, by the file beside it, which shows the\n\
+         # machine's time until a fault changes it, and again when that is healed, or whoever made it was killed. Never\n\
+         # reached: programs that are linked statically or make system calls of their own (Go), and set-user-ID programs.\n\
          # Disks: not possible. A disk that can be slow is served by a process of this machine; if that ended, the container's\n\
          # files would be gone. Use a lab (`brownout up`) for disk faults.\n\
          services:\n",
         file = file.display(),
     );
-    for Service { name, preload, notes } in services {
+    for Service { name, preload, unreached, notes } in services {
         notes.iter().for_each(|note| text.push_str(&format!("  # {name}: {note}.\n")));
+        if let Some(why) = unreached {
+            text.push_str(&format!("  # {name} is left as it is: {why}.\n"));
+            continue;
+        }
         let own = format!("{INSIDE}/{object}");
         let preload = preload.iter().filter(|preload| !preload.is_empty());
         let preload = preload.fold(own, |own, before| format!("{own}:{before}"));
         text.push_str(&format!(
-            "  {}:\n    environment:\n      {PRELOAD}: {}\n      {CLOCK_FILE}: {}\n    volumes:\n      - type: bind\n        \
-             source: {}\n        target: {INSIDE}\n        read_only: true\n    labels:\n      {LABEL}: {}\n",
+            "  {}:\n    environment:\n      {PRELOAD}: {}\n      {FILE_VARIABLE}: {}\n    volumes:\n      - type: bind\n        \
+             source: {}\n        target: {INSIDE}\n        read_only: true\n",
             quoted(name),
             quoted(&preload),
             quoted(&format!("{INSIDE}/{}", clock_file(name))),
             quoted(&directory),
-            quoted(&format!("{directory}/{}", clock_file(name))),
         ));
     }
     text
@@ -190,17 +217,19 @@ fn overriding(file: &Path, services: &[Service], directory: &Path, object: &str)
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     const COMPOSE: &str = "\
 services:
   db-1: { image: \"cassandra:5.0\", environment: [A=1, LD_PRELOAD=/lib/x.so] }
-  db-2:
-    image: cassandra:5.0-alpine
+  db-2: { image: cassandra:5.0-alpine }
+  web:
+    image: shop
     network_mode: host
     deploy: { replicas: 3 }
     environment: { LD_PRELOAD: /lib/y.so }
-  web: { image: shop }
 ";
 
     fn wrapped(compose: &str, words: &[&str]) -> (tempfile::TempDir, Result<String, Failure>) {
@@ -218,32 +247,50 @@ services:
         let text = text.unwrap();
         let document = Document::new("override", text.clone()).unwrap();
         let all = services(&document).unwrap();
-        let preload = |name: &str| all.iter().find(|service| service.name == name).unwrap().preload.clone().unwrap();
-        assert_eq!(preload("db-1"), "/brownout/libbrownout-clock.so:/lib/x.so");
-        assert_eq!(preload("db-2"), "/brownout/libbrownout-clock.so:/lib/y.so");
-        assert_eq!(preload("web"), "/brownout/libbrownout-clock.so");
-        for words in ["db-2: its image is Alpine", "db-2: all of its containers", "db-2: it has no network of its own"]
-        {
+        let preload = |name: &str| all.iter().find(|service| service.name == name)?.preload.clone();
+        assert_eq!(preload("db-1").as_deref(), Some("/brownout/libbrownout-clock.so:/lib/x.so"));
+        assert_eq!(preload("web").as_deref(), Some("/brownout/libbrownout-clock.so:/lib/y.so"));
+        assert_eq!(preload("db-2"), None);
+        for words in [
+            "db-2 is left as it is: its image is Alpine",
+            "web: its containers would have one clock",
+            "web: it has no network of its own",
+            "BROWNOUT_CLOCK_FILE: \"/brownout/db-1.clock\"",
+        ] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        assert!(!text.contains("web: its image"), "{text}");
         let made = directory.path().canonicalize().unwrap().join(".brownout");
         assert!(text.contains(&format!("source: \"{}\"", made.display())), "{text}");
-        for file in ["libbrownout-clock.so", "db-1.clock", "db-2.clock", "web.clock"] {
-            assert!(made.join(file).is_file(), "{file}");
+        for (file, is_made) in
+            [("libbrownout-clock.so", true), ("db-1.clock", true), ("db-2.clock", false), ("web.clock", true)]
+        {
+            assert_eq!(made.join(file).is_file(), is_made, "{file}");
         }
+        assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o055, 0o055);
     }
 
     #[test]
-    fn printed_again_the_clocks_that_are_there_stay() {
+    fn printed_again_the_clocks_that_are_there_stay_and_are_right() {
         let (directory, text) = wrapped(COMPOSE, &["web"]);
         let clock = directory.path().join(".brownout/web.clock");
-        let before = fs::metadata(&clock).unwrap().modified().unwrap();
+        let before = fs::metadata(&clock).unwrap().ino();
         let file = directory.path().join("docker-compose.yml");
-        let again = made(&Arguments { file, dir: None, services: vec!["web".to_owned()] }).unwrap();
-        assert_eq!(text.unwrap(), again);
-        assert_eq!(fs::metadata(&clock).unwrap().modified().unwrap(), before);
+        let again = || made(&Arguments { file: file.clone(), dir: None, services: vec!["web".to_owned()] });
+        assert_eq!(text.unwrap(), again().unwrap());
+        assert_eq!(fs::metadata(&clock).unwrap().ino(), before, "containers that run read this one");
         assert!(!directory.path().join(".brownout/db-1.clock").exists(), "only what was asked for");
+        // In mid-fault: it stays as it is.
+        let held = HostClock::adopt(&clock).unwrap();
+        held.shift(5_000_000_000, 0).unwrap();
+        again().unwrap();
+        assert!(held.skew().offset_ns > 4_000_000_000);
+    }
+
+    #[test]
+    fn a_project_that_no_clock_reaches_is_told_so() {
+        let (_directory, refused) = wrapped("services:\n  kv: { image: \"quay.io/coreos/etcd:v3.6.1\" }\n", &[]);
+        let refused = refused.err().unwrap();
+        assert!(refused.message.contains("kv: etcd is a program of Go"), "{refused}");
     }
 
     #[test]

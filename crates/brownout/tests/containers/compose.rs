@@ -137,6 +137,59 @@ fn every_fault_of_links_is_proven_on_a_compose_project_and_refuted_when_it_was_n
     });
 }
 
+/// By how much the file of a clock has programs see it ahead, ns: its generation names the slot in force.
+fn ahead(clock: &Path) -> i64 {
+    let bytes = fs::read(clock).unwrap();
+    let number = |at: usize| i64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+    number(if number(8) & 1 == 0 { 16 } else { 40 })
+}
+
+#[test]
+#[ignore = "needs Docker: make test-long"]
+fn a_clock_that_the_override_has_given_is_wrong_and_proven_and_right_when_brownout_is_killed() {
+    require_root();
+    cassandra();
+    let test = a_clock_that_the_override_has_given_is_wrong_and_proven_and_right_when_brownout_is_killed;
+    beside_docker(&test, || {
+        let directory = tempfile::tempdir().unwrap();
+        let (example, kept) = (repository().join("examples/compose/docker-compose.yml"), directory.path().join("kept"));
+        let wrapped = brownout(&["wrap", example.to_str().unwrap(), "--dir", kept.to_str().unwrap()]);
+        assert_eq!(wrapped.status.code(), Some(0), "{}", both(&wrapped));
+        let clocks = directory.path().join("clocks.yml");
+        fs::write(&clocks, &wrapped.stdout).unwrap();
+        let project = Project::up_with(&[clocks]);
+        let listed = json(&brownout(&["ground", "--project", "shop", "--json"]));
+        for host in listed["hosts"].as_array().unwrap() {
+            assert!(host["can"].as_array().unwrap().iter().any(|can| can == "clock"), "{host}");
+        }
+
+        let file = project.directory().join("clock.yaml");
+        let text = "ground: { containers: { project: shop } }\n\
+                    load: { replication: 3, consistency: quorum, population: 2_000, rate: 200/s, timeout: 2s }\n\
+                    phases: { warm-up: 20s, baseline: 11s, fault: 11s, recovery: 11s }\n\
+                    faults: [{ clock: { host: n2, offset: 5s } }]\n\
+                    trials: 1\nwithout-fault: 0\nattempts: 1\nobjective: { p95: 2s }\n";
+        fs::write(&file, text).unwrap();
+        let Some((_, output, findings)) = undisturbed(|out| run(out, &file, &[])) else { return };
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));
+        assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "proven", "{}", findings["trials"][0]["faults"]);
+        let Some((_, output, findings)) = undisturbed(|out| run(out, &file, &["--sabotage"])) else { return };
+        assert_eq!(output.status.code(), Some(3), "{}", both(&output));
+        assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "refuted");
+
+        let clock = kept.join(format!("{}.clock", SERVICES[1]));
+        assert_eq!(ahead(&clock), 0);
+        let out = project.directory().join("killed");
+        let mut killed =
+            Running::start(&[file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--set=phases.fault=60s"]);
+        killed.wait_for("fault  ");
+        within_ten_seconds("its clock is wrong", || ahead(&clock) > 4_000_000_000);
+        killed.signal(libc::SIGKILL);
+        killed.child.wait().unwrap();
+        within_ten_seconds("its clock is right", || ahead(&clock) == 0);
+    });
+}
+
 #[test]
 #[ignore = "needs Docker: make test-long"]
 fn by_hand_a_container_that_is_started_again_is_slow_again_and_nothing_is_left() {

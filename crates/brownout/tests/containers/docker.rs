@@ -130,6 +130,11 @@ pub struct Project {
 impl Project {
     /// Starts it as it is, on an image made here, and waits until all nodes answer.
     pub fn up() -> Project {
+        Project::up_with(&[])
+    }
+
+    /// The same with these overrides.
+    pub fn up_with(overrides: &[PathBuf]) -> Project {
         let directory = tempfile::tempdir().unwrap();
         let mounts = image(directory.path());
         let example = repository().join("examples/compose/docker-compose.yml");
@@ -140,7 +145,8 @@ impl Project {
             writeln!(file, "  {service}:\n    volumes:").unwrap();
             mounts.iter().for_each(|mount| writeln!(file, "      - {mount}:{mount}:ro").unwrap());
         }
-        let project = Project { directory, files: vec![example, own] };
+        let files = [&[example, own][..], overrides].concat();
+        let project = Project { directory, files };
         let output = project.compose(&["up", "-d"]);
         assert!(output.status.success(), "{}", both(&output));
         let begun = Instant::now();

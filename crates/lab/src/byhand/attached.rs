@@ -37,8 +37,10 @@ const SEEN_BY: &str = "seen by the lab";
 
 /// What is kept of containers beside their testbed.
 pub(super) struct AttachedHosts {
-    /// The machine's, which all of them have.
+    /// The machine's, which those have that were started without one of their own.
     clock: HostClock,
+    /// Those of the others, by name.
+    clocks: BTreeMap<String, HostClock>,
     answers: Mutex<Answers>,
     /// Those that were started again and could not be attached, with the reason.
     lost: Mutex<BTreeMap<String, String>>,
@@ -53,10 +55,16 @@ struct Answers {
 }
 
 impl AttachedHosts {
-    /// Has every host answer NTP, as those of a lab of its own do: `ping` and `clock` ask them. Its clock lies in this directory.
-    pub(super) fn new(network: &Network, directory: &Path) -> Result<AttachedHosts, LabError> {
+    /// Has every host answer NTP, as those of a lab of its own do: `ping` and `clock` ask them. `clocks`: those that can be wrong,
+    /// by name. The machine's clock lies in this directory.
+    pub(super) fn new(
+        network: &Network,
+        clocks: &BTreeMap<String, HostClock>,
+        directory: &Path,
+    ) -> Result<AttachedHosts, LabError> {
         let hosts = AttachedHosts {
             clock: HostClock::create(directory.join("machine.clock"))?,
+            clocks: clocks.clone(),
             answers: Mutex::default(),
             lost: Mutex::default(),
         };
@@ -73,7 +81,10 @@ impl AttachedHosts {
         for host in network.hosts() {
             let address = host.address();
             match host.run(move || UdpSocket::bind((address, NTP_PORT))).and_then(|bound| bound) {
-                Ok(socket) => sockets.push((socket, self.clock.clone())),
+                Ok(socket) => {
+                    let own = self.clocks.get(host.name()).unwrap_or(&self.clock);
+                    sockets.push((socket, own.clone()));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 Err(error) => {
                     let name = host.name();
@@ -146,11 +157,12 @@ impl Lab {
             let mut lost = hosts.lost.lock().unwrap_or_else(PoisonError::into_inner);
             let text = match &seen {
                 Seen::Ended { .. } => continue,
-                Seen::Reattached { host, gap_ns, missed_ns, .. } => {
+                Seen::Reattached { host, gap_ns, missed_ns, moved, .. } => {
                     lost.remove(host);
+                    let moved = moved.as_ref().map(|moved| format!("; {host} {moved}")).unwrap_or_default();
                     format!(
                         "{host} was started again after {} and is in another network; what is in force on its links was not for {}, \
-                         and is again",
+                         and is again{moved}",
                         Delay::from_ns(*gap_ns),
                         Delay::from_ns(*missed_ns)
                     )
@@ -269,10 +281,11 @@ mod tests {
     fn a_network_without_hosts_has_nobody_who_answers_and_nothing_to_tell() {
         let directory = tempfile::tempdir().unwrap();
         let network = Network::without_hosts().unwrap();
-        let hosts = AttachedHosts::new(&network, directory.path()).unwrap();
+        let hosts = AttachedHosts::new(&network, &BTreeMap::new(), directory.path()).unwrap();
         assert!(hosts.notes().is_empty());
         hosts.lost.lock().unwrap().insert("db-2".to_owned(), "db-2 cannot be attached".to_owned());
         assert_eq!(hosts.notes(), ["db-2 cannot be attached"]);
-        assert!(AttachedHosts::new(&network, directory.path()).is_err(), "the clock's file is there already");
+        let again = AttachedHosts::new(&network, &BTreeMap::new(), directory.path());
+        assert!(again.is_err(), "the clock's file is there already");
     }
 }

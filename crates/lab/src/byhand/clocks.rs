@@ -77,7 +77,7 @@ type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
     let Some(host) = lab.testbed.network.host(from) else { return Vec::new() };
-    // A container's clock is the machine's.
+    // A container's clock is the machine's, unless it was started with one of its own.
     let clock = lab.testbed.controls.clocks.get(from);
     let now_ns = move || clock.map_or_else(realtime_ns, HostClock::realtime_ns);
     let now_ns = &now_ns;

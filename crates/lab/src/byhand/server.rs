@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     LabError,
+    containers::with_clocks,
     experiment::Source,
     faults::Needs,
     ground::Interrupts,
@@ -212,11 +213,13 @@ fn make_attached(
     progress.step(&format!("attaching to {nodes} container{s}"));
     let asked_ns = monotonic_ns();
     let spec = request.provided.furnish(&[&layout])?.remove(0);
-    let mut testbed = Testbed::build(&spec, 1, seed, &Needs::default())?;
+    let found = layout.containers.as_ref().filter(|_| layout.kind().fixed_clock().is_none());
+    let needs = Needs { clocks: found.map(with_clocks).unwrap_or_default(), ..Needs::default() };
+    let mut testbed = Testbed::build(&spec, 1, seed, &needs)?;
     if !attached.has_database {
         testbed.capabilities = unasked(&testbed.capabilities);
     }
-    let hosts = AttachedHosts::new(&testbed.network, &spec.scratch)?;
+    let hosts = AttachedHosts::new(&testbed.network, &testbed.controls.clocks, &spec.scratch)?;
     let lab = Lab {
         name: request.name.clone(),
         system: attached.system.clone(),

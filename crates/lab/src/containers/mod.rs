@@ -2,10 +2,17 @@
 
 mod watch;
 
-use std::{collections::BTreeSet, fs::File, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    net::SocketAddr,
+    os::fd::OwnedFd,
+    sync::Arc,
+};
 
+use brownout_clock::HostClock;
 use brownout_cluster::{AttachedNode, EnterableHost, Hands};
-use brownout_containers::{Container, processes::ContainerHands};
+use brownout_containers::{Container, What, processes::ContainerHands};
 use brownout_network::{AttachSpec, AttachedSpec, Exit, Network};
 
 pub use self::watch::{Attached, Seen};
@@ -36,6 +43,27 @@ pub(crate) fn hands(found: &ContainersFound) -> Result<AllHands, LabError> {
         Ok((container.name.clone(), Arc::new(ContainerHands::new(container)?)))
     };
     found.containers.iter().filter(|container| container.pid.is_some()).map(hands).collect()
+}
+
+/// The clocks of these containers, by name, which had to be started with clocks of their own. To be made before the network, as
+/// hands are: each has a child process, too.
+pub(crate) fn clocks(found: &ContainersFound, names: &[String]) -> Result<BTreeMap<String, HostClock>, LabError> {
+    let clock = |name: &String| -> Result<(String, HostClock), LabError> {
+        let container = found.container(name);
+        let file = container.and_then(|container| container.clock.as_ref()).ok_or_else(|| {
+            let why =
+                container.and_then(|container| container.refusal(What::Clock)).unwrap_or("it has none of its own");
+            LabError::Machine(format!("the clock of {name} cannot be changed: {why}"))
+        })?;
+        Ok((name.clone(), HostClock::adopt(file)?))
+    };
+    names.iter().map(clock).collect()
+}
+
+/// Whose clocks can be changed.
+pub(crate) fn with_clocks(found: &ContainersFound) -> Vec<String> {
+    let able = found.containers.iter().filter(|one| one.clock.is_some() && one.refusal(What::Clock).is_none());
+    able.map(|container| container.name.clone()).collect()
 }
 
 /// The nodes as the cluster takes them: each is asked from within its container.

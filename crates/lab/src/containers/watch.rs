@@ -18,7 +18,11 @@ use brownout_network::Network;
 use brownout_units::format_ns;
 
 use super::{AllHands, container, machine};
-use crate::{LabError, controls::EndedNodes, experiment::ContainersFound};
+use crate::{
+    LabError,
+    controls::EndedNodes,
+    experiment::{ContainersFound, moved},
+};
 
 /// Between two looks at who was started again.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,6 +51,8 @@ pub enum Seen {
         missed_ns: u64,
         /// A fault has ended it, and started it again.
         is_asked: bool,
+        /// It has another address than before, as the end of a sentence that names both; none: it has the same.
+        moved: Option<String>,
     },
     /// It was started again, and could not be attached; that is tried again every second.
     Lost {
@@ -99,7 +105,7 @@ impl std::fmt::Display for Seen {
             Seen::Ended { host, .. } => {
                 write!(f, "the processes of {host} have ended, and no fault has ended them; its runtime's logs say why")
             }
-            Seen::Reattached { host, gap_ns, missed_ns, is_asked, .. } => {
+            Seen::Reattached { host, gap_ns, missed_ns, is_asked, moved, .. } => {
                 let by = if *is_asked { "by a fault" } else { "by its runtime or by somebody else" };
                 write!(
                     f,
@@ -107,6 +113,12 @@ impl std::fmt::Display for Seen {
                      the first {}, and probes to and from it are lost until the next trial",
                     format_ns(*gap_ns as f64),
                     format_ns(*missed_ns as f64)
+                )?;
+                let Some(moved) = moved else { return Ok(()) };
+                write!(
+                    f,
+                    "; it {moved}: faults strike it where it is, and whoever asks it asks where it was; begin a new run with it, \
+                     or give it a fixed address (ipv4_address)"
                 )
             }
             Seen::Lost { host, why, .. } => {
@@ -220,11 +232,11 @@ impl Watcher {
         for (host, (restart, is_asked)) in std::mem::take(&mut self.waiting) {
             away.remove(&host);
             match self.reattach(&host, &away) {
-                Ok(()) => {
+                Ok(moved) => {
                     self.lost.remove(&host);
                     let at_ns = monotonic_ns();
                     let missed_ns = at_ns.saturating_sub(restart.at_ns);
-                    seen.push(Seen::Reattached { host, at_ns, gap_ns: restart.gap_ns, missed_ns, is_asked });
+                    seen.push(Seen::Reattached { host, at_ns, gap_ns: restart.gap_ns, missed_ns, is_asked, moved });
                 }
                 Err(error) => {
                     away.insert(host.clone());
@@ -239,19 +251,18 @@ impl Watcher {
     }
 
     /// Attaches a container where it is now. This machine's end of its interface is another one, too; those of containers that are
-    /// `away` are not there.
-    fn reattach(&mut self, host: &str, away: &BTreeSet<String>) -> Result<(), LabError> {
+    /// `away` are not there. Says if its addresses are others, and which.
+    fn reattach(&mut self, host: &str, away: &BTreeSet<String>) -> Result<Option<String>, LabError> {
         let is_it = |container: &Container| container.name == host;
-        let Some(index) = self.found.containers.iter().position(is_it) else { return Ok(()) };
+        let Some(index) = self.found.containers.iter().position(is_it) else { return Ok(None) };
         let mut now = self.found.clone();
-        now.containers[index] = self.found.containers[index].again()?;
-        if let Some(other) = self.found.differences(&now).first() {
-            return Err(LabError::Trial(format!("{other}; begin a new run with it")));
-        }
+        let (before, again) = (&self.found.containers[index], self.found.containers[index].again()?);
+        let moved = moved(before, &again);
+        now.containers[index] = again;
         self.network.reattach(container(&now.containers[index])?)?;
         self.network.reattach(machine(&now, away)?)?;
         self.found = now;
-        Ok(())
+        Ok(moved)
     }
 }
 
@@ -267,6 +278,7 @@ mod tests {
             gap_ns: 1_500_000_000,
             missed_ns: 800_000_000,
             is_asked,
+            moved: None,
         };
         let text = seen(false).to_string();
         assert!(
@@ -274,7 +286,11 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("for the first 800ms"), "{text}");
-        assert!(seen(true).to_string().contains("by a fault"));
+        assert!(seen(true).to_string().contains("by a fault") && !seen(true).to_string().contains("address"));
+        let Seen::Reattached { host, at_ns, gap_ns, missed_ns, is_asked, .. } = seen(false) else { panic!("{text}") };
+        let moved = Some("had the address 172.18.0.3 and has 172.18.0.9".to_owned());
+        let text = Seen::Reattached { host, at_ns, gap_ns, missed_ns, is_asked, moved }.to_string();
+        assert!(text.contains("; it had the address 172.18.0.3 and has 172.18.0.9: faults strike it"), "{text}");
         assert_eq!((seen(true).kind(), seen(true).host(), seen(true).at_ns()), ("reattached", "cassandra-2", 9));
     }
 }

@@ -6,10 +6,9 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-use brownout_containers::{By, Container, Selection, What, described};
+use brownout_containers::{Container, Selection, What, described};
 use serde::{Deserialize, Serialize};
 
-use super::ground::first_ipv4;
 use crate::hosts::Hosts;
 
 /// What the names of such texts begin with, among those of files; no path does.
@@ -38,7 +37,7 @@ impl ContainersFound {
         if containers.is_empty() {
             return Err(format!(
                 "there are no containers {}; `brownout ground` lists those that run, start them or choose others",
-                of(&selection.by)
+                selection.by.words()
             ));
         }
         let mut machine: Vec<IpAddr> = Vec::new();
@@ -67,15 +66,11 @@ impl ContainersFound {
             let name = &before.name;
             match now.container(name) {
                 None => told.push(format!("{name} is not there any more")),
-                Some(now) if now.id != before.id => {
+                Some(now) if !now.is_same(before) => {
                     let (before, now) = (short(&before.id), short(&now.id));
                     told.push(format!("{name} is another container: it was {before} and is {now}"));
                 }
-                Some(now) if !same(&before.addresses, &now.addresses) => {
-                    let (before, now) = (words_of(&before.addresses), words_of(&now.addresses));
-                    told.push(format!("{name} had the address {before} and has {now}"));
-                }
-                Some(_) => {}
+                Some(now) => told.extend(moved(before, now).map(|moved| format!("{name} {moved}"))),
             }
         }
         let new = now.containers.iter().filter(|now| self.container(&now.name).is_none());
@@ -147,23 +142,15 @@ impl ContainersFound {
 /// By which name a selection's containers are kept among the files of an experiment.
 pub(super) fn name_of(selection: &Selection) -> String {
     let socket = selection.socket.as_ref().map(|socket| format!(" by {}", socket.display())).unwrap_or_default();
-    format!("{KEPT_AS}containers {}{socket}", of(&selection.by))
+    format!("{KEPT_AS}containers {}{socket}", selection.by.words())
 }
 
-/// "of the Compose project shop".
-fn of(by: &By) -> String {
-    match by {
-        By::Project(project) => format!("of the Compose project {project}"),
-        By::Names(names) => format!("named {}", names.join(", ")),
-        By::Label(label) => format!("with the label {label}"),
-        By::Pids(pids) => {
-            format!("of the processes {}", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
-        }
-        By::Namespaces(paths) => {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            format!("with the network namespaces {}", paths.join(", "))
-        }
-    }
+/// The first IPv4 address of some.
+fn first_ipv4(addresses: &[IpAddr]) -> Option<Ipv4Addr> {
+    addresses.iter().find_map(|address| match address {
+        IpAddr::V4(address) => Some(*address),
+        IpAddr::V6(_) => None,
+    })
 }
 
 /// From which address this machine would speak to another; nothing is sent.
@@ -175,6 +162,12 @@ fn own_address(to: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect(SocketAddr::new(to, DISCARD)).ok()?;
     Some(socket.local_addr().ok()?.ip())
+}
+
+/// In what the addresses of a container are others than before, as the end of a sentence; none: they are the same.
+pub(crate) fn moved(before: &Container, now: &Container) -> Option<String> {
+    let (was, is) = (&before.addresses, &now.addresses);
+    (!same(was, is)).then(|| format!("had the address {} and has {}", words_of(was), words_of(is)))
 }
 
 /// Whether both have the same addresses, in whatever order.

@@ -1,10 +1,6 @@
 //! `ground:` of an experiment file: what the experiment is run on, if that is no lab of its own.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 use brownout_containers::{By, Selection};
 use brownout_units::Count;
@@ -160,14 +156,6 @@ impl Source {
     pub(super) fn is_moved(&self) -> bool {
         self.set.iter().any(|set| set == "ground" || set.starts_with("ground."))
     }
-}
-
-/// The first IPv4 address of some.
-pub(super) fn first_ipv4(addresses: &[IpAddr]) -> Option<Ipv4Addr> {
-    addresses.iter().find_map(|address| match address {
-        IpAddr::V4(address) => Some(*address),
-        IpAddr::V6(_) => None,
-    })
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub use cluster::{
 pub use factor::{Factor, Level};
 pub use fault::*;
 pub use found::ContainersFound;
+pub(crate) use found::moved;
 pub use ground::{ContainersSection, GroundSection};
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};

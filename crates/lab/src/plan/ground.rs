@@ -1,6 +1,6 @@
 //! Experiments on containers that run already: their hosts, and the faults that can be done to them.
 
-use brownout_containers::What;
+use brownout_containers::{Container, What};
 use brownout_record::Subject;
 
 use super::{PlannedFault, check::Check};
@@ -50,11 +50,10 @@ impl ContainersFound {
     /// The first of them to which it cannot be done, and why.
     fn refuses_to(&self, fault: &dyn Fault, hosts: &Hosts) -> Option<(String, String)> {
         let needs = fault.needs();
-        // No container has a clock or a disk of ours, whatever it was started with.
         for (nodes, what) in [(&needs.clocks, What::Clock), (&needs.disks, What::Disk)] {
-            if let Some(node) = nodes.first() {
-                let own = self.container(node).and_then(|container| container.refusal(what));
-                return Some((node.clone(), own.unwrap_or(WRAPPED).to_owned()));
+            let refused = |container: &Container| Some((container.name.clone(), container.refusal(what)?.to_owned()));
+            if let Some(refused) = nodes.iter().filter_map(|node| self.container(node)).find_map(refused) {
+                return Some(refused);
             }
         }
         let asked: &[What] = match fault.kind() {
@@ -83,7 +82,3 @@ impl ContainersFound {
         Some((name, why))
     }
 }
-
-/// Of a container that says nothing against a wrong clock or a slow disk.
-const WRAPPED: &str = "clocks and disks of containers are out of reach, even of those that were started as `brownout wrap` prints \
-                       it";
