@@ -11,6 +11,10 @@ use crate::{
     runtime::{Mode, Runtime, Told},
 };
 
+/// Why no container's files can be made slow, whatever it was started with.
+const NO_DISK: &str = "a disk that can be slow is served by a process of ours, and with that the container's files would go, \
+                       too, if it were killed, so that `brownout wrap` prints none; use a lab for faults of disks";
+
 /// Something that a fault may need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -82,10 +86,6 @@ fn refused(what: What, known: &Known<'_>, machine: &Machine) -> Option<String> {
         What::Clock => process(known).or_else(|| known.no_clock.map(str::to_owned)),
     }
 }
-
-/// What the container was started with does not matter for this one.
-const NO_DISK: &str = "a disk that can be slow is served by a process of ours, and with that the container's files would go, \
-                       too, if it were killed, so that `brownout wrap` prints none; use a lab for faults of disks";
 
 /// Why nobody here could start it again.
 fn is_started_by_others(told: &Told) -> Option<String> {

@@ -189,6 +189,7 @@ fn overriding(file: &Path, services: &[Service], directory: &Path, object: &str)
          # Clocks: programs of these containers read the time through {object}, by the file beside it, which shows the\n\
          # machine's time until a fault changes it, and again when that is healed, or whoever made it was killed. Never\n\
          # reached: programs that are linked statically or make system calls of their own (Go), and set-user-ID programs.\n\
+         # An image with a much older C library than this machine's does not start with it: leave it out (--services).\n\
          # Disks: not possible. A disk that can be slow is served by a process of this machine; if that ended, the container's\n\
          # files would be gone. Use a lab (`brownout up`) for disk faults.\n\
          services:\n",
