@@ -499,6 +499,13 @@ impl<'a> Observer<'a> {
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
     }
 
+    /// Once, whoever tells it.
+    fn is_dead(&mut self, node: String) {
+        if !self.dead.contains(&node) {
+            self.dead.push(node);
+        }
+    }
+
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {
         let mut told = Vec::new();
         for death in self.cluster.deaths() {
@@ -514,9 +521,9 @@ impl<'a> Observer<'a> {
             let (host, text) = (seen.host().to_owned(), seen.to_string());
             self.event(seen.kind(), &host, &text, seen.at_ns(), seen.error_ns())?;
             match seen {
-                Seen::Ended { .. } => self.dead.push(host),
+                Seen::Ended { .. } => self.is_dead(host),
                 Seen::Reattached { .. } => self.dead.retain(|dead| *dead != host),
-                Seen::Lost { .. } => {}
+                Seen::Lost { .. } | Seen::Unmeasured { .. } => {}
             }
             told.push(text);
         }
@@ -531,7 +538,7 @@ impl<'a> Observer<'a> {
                          from this machine; look at it where it runs"
                     );
                     self.event("node-died", &node, &text, since_ns, 0)?;
-                    self.dead.push(node);
+                    self.is_dead(node);
                     told.push(text);
                 }
                 Notice::Back { node, since_ns } => {

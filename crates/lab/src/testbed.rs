@@ -140,7 +140,7 @@ impl Testbed {
         let cluster = Cluster::attach(spec.database()?, containers::nodes(&network, nodes, &hands))?;
         let mut testbed = Testbed::of(cluster, network, Parts::default())?;
         let ended = testbed.controls.ended.clone();
-        testbed.attached = Some(Attached::watch(found, Arc::clone(&testbed.network), hands, ended)?);
+        testbed.attached = Some(Attached::watch(found, Arc::clone(&testbed.network), &hands, ended)?);
         testbed.controls.reseed(seed)?;
         Ok(testbed)
     }

@@ -1,5 +1,8 @@
 //! Containers that run already, as the hosts of a testbed: entered where they are, attached to the emulator, touched by their hands.
 
+mod eyes;
+mod follow;
+mod seen;
 mod watch;
 
 use std::{collections::BTreeSet, fs::File, net::SocketAddr, os::fd::OwnedFd, sync::Arc};
@@ -8,7 +11,8 @@ use brownout_cluster::{AttachedNode, EnterableHost, Hands};
 use brownout_containers::{Container, processes::ContainerHands};
 use brownout_network::{AttachSpec, AttachedSpec, Exit, Network};
 
-pub use self::watch::{Attached, Seen};
+pub(crate) use self::follow::Follower;
+pub use self::{seen::Seen, watch::Attached};
 use crate::{LabError, experiment::ContainersFound, hosts::Hosts};
 
 /// The network namespace that this process is in: the machine's, as the containers' other ends see it.

@@ -1,5 +1,5 @@
 //! Containers end and are started again, by faults, by their runtime or by people. One that was started again is in a network of
-//! its own that nobody has attached yet: so it is attached again, and told.
+//! its own that nobody has attached yet: so it is attached again, those who measure there follow it, and it is told.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,115 +12,30 @@ use std::{
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_cluster::{NodeState, Restart};
+use brownout_cluster::Hands;
 use brownout_containers::Container;
 use brownout_network::Network;
-use brownout_units::format_ns;
 
-use super::{AllHands, container, machine};
+use super::{
+    container,
+    eyes::{Eyes, Glimpse, Start},
+    follow::{Follower, Followers, Following},
+    machine,
+    seen::Seen,
+};
 use crate::{LabError, controls::EndedNodes, experiment::ContainersFound};
 
-/// Between two looks at who was started again.
-const EVERY: Duration = Duration::from_secs(1);
-/// Between two looks at whether it is time: how long the end can be delayed.
-const NAP: Duration = Duration::from_millis(50);
-
-/// What became of a container; times are of `CLOCK_MONOTONIC`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// Its processes are gone, and nobody here has asked for that.
-    Ended {
-        /// Its name.
-        host: String,
-        /// When that was seen: up to a second after it was so.
-        at_ns: u64,
-    },
-    /// It was started again, and what it sends goes through the emulator again.
-    Reattached {
-        /// Its name.
-        host: String,
-        /// From when on it does.
-        at_ns: u64,
-        /// For how long it was down, ns.
-        gap_ns: u64,
-        /// For how long it ran before that, and what it sent was as nobody had asked for, ns.
-        missed_ns: u64,
-        /// A fault has ended it, and started it again.
-        is_asked: bool,
-    },
-    /// It was started again, and could not be attached; that is tried again every second.
-    Lost {
-        /// Its name.
-        host: String,
-        /// When that was tried.
-        at_ns: u64,
-        /// Why not.
-        why: String,
-    },
-}
-
-impl Seen {
-    /// The kind of its event.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Seen::Ended { .. } => "node-died",
-            Seen::Reattached { .. } => "reattached",
-            Seen::Lost { .. } => "not-reattached",
-        }
-    }
-
-    /// The container.
-    pub fn host(&self) -> &str {
-        match self {
-            Seen::Ended { host, .. } | Seen::Reattached { host, .. } | Seen::Lost { host, .. } => host,
-        }
-    }
-
-    /// When.
-    pub fn at_ns(&self) -> u64 {
-        match self {
-            Seen::Ended { at_ns, .. } | Seen::Reattached { at_ns, .. } | Seen::Lost { at_ns, .. } => *at_ns,
-        }
-    }
-
-    /// How much earlier it may have been, ns.
-    pub fn error_ns(&self) -> u64 {
-        match self {
-            Seen::Ended { .. } => EVERY.as_nanos() as u64,
-            Seen::Reattached { .. } | Seen::Lost { .. } => 0,
-        }
-    }
-}
-
-/// For people, with what it means.
-impl std::fmt::Display for Seen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Seen::Ended { host, .. } => {
-                write!(f, "the processes of {host} have ended, and no fault has ended them; its runtime's logs say why")
-            }
-            Seen::Reattached { host, gap_ns, missed_ns, is_asked, .. } => {
-                let by = if *is_asked { "by a fault" } else { "by its runtime or by somebody else" };
-                write!(
-                    f,
-                    "{host} was started again {by} after {}; it is in another network, in which no fault was in force for \
-                     the first {}, and probes to and from it are lost until the next trial",
-                    format_ns(*gap_ns as f64),
-                    format_ns(*missed_ns as f64)
-                )
-            }
-            Seen::Lost { host, why, .. } => {
-                let what = "was started again, and no fault of the network strikes it since: it cannot be attached";
-                write!(f, "{host} {what}: {why}")
-            }
-        }
-    }
-}
+/// Between two looks at who has ended or was started again; also how long the end can be delayed. A probe that does not arrive
+/// counts as lost much later: until then it is known whose gap it is of.
+const EVERY: Duration = Duration::from_millis(50);
+/// Between two tries to attach one that could not be.
+const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Containers that are attached, and a thread that looks after them, until this is dropped.
 pub struct Attached {
     words: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    followers: Arc<Followers>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -130,34 +45,41 @@ impl Attached {
     pub(crate) fn watch(
         found: ContainersFound,
         network: Arc<Network>,
-        hands: AllHands,
+        hands: &[(String, Arc<dyn Hands>)],
         ended: EndedNodes,
     ) -> Result<Attached, LabError> {
         let (words, seen, stop) = (found.words(), Arc::<Mutex<Vec<Seen>>>::default(), Arc::new(AtomicBool::new(false)));
-        let (told, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
+        let (told, stopped, followers) = (Arc::clone(&seen), Arc::clone(&stop), Arc::<Followers>::default());
+        let eyes = found.containers.iter().filter_map(|container| {
+            let eyes = Eyes::on(container, hands)?;
+            Some(Watched {
+                host: container.name.clone(),
+                eyes,
+                there_ns: monotonic_ns(),
+                is_away: false,
+                is_told: false,
+            })
+        });
         let mut watcher = Watcher {
+            watched: eyes.collect(),
             found,
             network,
-            hands,
             ended,
+            followers: Arc::clone(&followers),
             waiting: BTreeMap::new(),
-            down: BTreeSet::new(),
-            lost: BTreeSet::new(),
         };
         let run = move || {
-            let mut next_ns = monotonic_ns();
             while !stopped.load(Ordering::Relaxed) {
-                if monotonic_ns() >= next_ns {
-                    let news = watcher.look();
+                let news = watcher.look();
+                if !news.is_empty() {
                     told.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
-                    next_ns = monotonic_ns() + EVERY.as_nanos() as u64;
                 }
-                thread::sleep(NAP);
+                thread::sleep(EVERY);
             }
         };
         let failed = |source| LabError::Ground { doing: "start the thread that looks after containers", source };
         let thread = thread::Builder::new().name("containers".to_owned()).spawn(run).map_err(failed)?;
-        Ok(Attached { words, seen, stop, thread: Some(thread) })
+        Ok(Attached { words, seen, followers, stop, thread: Some(thread) })
     }
 
     /// "3 containers of the Compose project shop, Docker 20.10.24".
@@ -168,6 +90,15 @@ impl Attached {
     /// What was seen since the last call.
     pub fn take(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has these follow the containers, in the place of those who did, until what is returned is dropped. They have been made since
+    /// `made_ns` (`CLOCK_MONOTONIC`): of what has changed since then they are told.
+    ///
+    /// # Errors
+    /// When one of them cannot measure where a container is now.
+    pub(crate) fn followed_by(&self, all: Vec<Arc<dyn Follower>>, made_ns: u64) -> Result<Following, LabError> {
+        Following::begin(&self.followers, all, made_ns)
     }
 }
 
@@ -181,57 +112,117 @@ impl Drop for Attached {
     }
 }
 
+/// One container.
+struct Watched {
+    host: String,
+    eyes: Eyes,
+    /// When it was last seen to be there.
+    there_ns: u64,
+    is_away: bool,
+    /// That it has ended was told.
+    is_told: bool,
+}
+
+/// One that was started again and is not attached yet.
+struct Waiting {
+    start: Start,
+    /// A fault has started it.
+    is_asked: bool,
+    /// When it is tried next.
+    next_ns: u64,
+    /// That it cannot be attached was told.
+    is_told: bool,
+}
+
 struct Watcher {
+    watched: Vec<Watched>,
     /// As they were last seen.
     found: ContainersFound,
     network: Arc<Network>,
-    hands: AllHands,
     ended: EndedNodes,
-    /// Those that were started again, and are not attached yet; and whether a fault has done so.
-    waiting: BTreeMap<String, (Restart, bool)>,
-    /// Those that were told to have ended.
-    down: BTreeSet<String>,
-    /// Those that were told not to be attached.
-    lost: BTreeSet<String>,
+    followers: Arc<Followers>,
+    waiting: BTreeMap<String, Waiting>,
 }
 
 impl Watcher {
     fn look(&mut self) -> Vec<Seen> {
         let mut seen = Vec::new();
-        let mut away: BTreeSet<String> = BTreeSet::new();
-        for (host, hands) in &self.hands {
-            if let Some(restart) = hands.restarted() {
-                self.waiting.insert(host.clone(), (restart, self.ended.take_started(host)));
+        let mut watched = std::mem::take(&mut self.watched);
+        for one in &mut watched {
+            let Glimpse { start, is_there } = one.eyes.look();
+            if let Some(start) = start {
+                seen.extend(self.started(one, start));
             }
-            match hands.state() {
-                Ok(NodeState::Down) => {
-                    away.insert(host.clone());
-                    if !self.ended.is_asked(host) && self.down.insert(host.clone()) {
-                        seen.push(Seen::Ended { host: host.clone(), at_ns: monotonic_ns() });
-                    }
-                }
-                Ok(NodeState::Up | NodeState::Paused) => {
-                    self.down.remove(host);
-                }
-                Err(_) => {}
+            match is_there {
+                Some(true) => (one.there_ns, one.is_away, one.is_told) = (monotonic_ns(), false, false),
+                Some(false) => seen.extend(self.ended(one)),
+                None => {}
             }
         }
+        let away = watched.iter().filter(|one| one.is_away).map(|one| one.host.clone()).collect();
+        self.watched = watched;
+        seen.extend(self.attach_again(away));
+        seen
+    }
+
+    /// It is not there: what that is to be told, the first time.
+    fn ended(&self, one: &mut Watched) -> Option<Seen> {
+        let (since_ns, now_ns) = (one.there_ns, monotonic_ns());
+        if !std::mem::replace(&mut one.is_away, true) {
+            self.left(&one.host, since_ns);
+        }
+        if self.ended.is_asked(&one.host) || std::mem::replace(&mut one.is_told, true) {
+            return None;
+        }
+        Some(Seen::Ended { host: one.host.clone(), at_ns: now_ns, error_ns: now_ns.saturating_sub(since_ns) })
+    }
+
+    /// It was started again: that it had ended is told, if it was too short to be seen.
+    fn started(&mut self, one: &Watched, start: Start) -> Option<Seen> {
+        let ended_ns = start.at_ns.saturating_sub(start.gap_ns);
+        let is_news = !one.is_told && !self.ended.is_asked(&one.host);
+        let is_asked = self.ended.take_started(&one.host);
+        self.left(&one.host, ended_ns);
+        let waiting = Waiting { start, is_asked, next_ns: 0, is_told: false };
+        self.waiting.insert(one.host.clone(), waiting);
+        is_news.then(|| Seen::Ended { host: one.host.clone(), at_ns: ended_ns, error_ns: 0 })
+    }
+
+    /// Tells those who measure.
+    fn left(&self, host: &str, since_ns: u64) {
+        if let Some(host) = self.network.host(host) {
+            self.followers.left(host.id(), since_ns);
+        }
+    }
+
+    /// Attaches those that were started again, as far as their time has come; `away` are those that are not there.
+    fn attach_again(&mut self, mut away: BTreeSet<String>) -> Vec<Seen> {
+        let mut seen = Vec::new();
         away.extend(self.waiting.keys().cloned());
-        for (host, (restart, is_asked)) in std::mem::take(&mut self.waiting) {
+        for (host, mut waiting) in std::mem::take(&mut self.waiting) {
+            if monotonic_ns() < waiting.next_ns {
+                self.waiting.insert(host, waiting);
+                continue;
+            }
             away.remove(&host);
             match self.reattach(&host, &away) {
                 Ok(()) => {
-                    self.lost.remove(&host);
                     let at_ns = monotonic_ns();
-                    let missed_ns = at_ns.saturating_sub(restart.at_ns);
-                    seen.push(Seen::Reattached { host, at_ns, gap_ns: restart.gap_ns, missed_ns, is_asked });
+                    let Waiting { start: Start { at_ns: started_ns, gap_ns }, is_asked, .. } = waiting;
+                    let followed = self.network.host(&host).map_or(Ok(()), |host| self.followers.came(host, at_ns));
+                    let missed_ns = at_ns.saturating_sub(started_ns);
+                    let unmeasured = followed.err().map(|error| (host.clone(), error.to_string()));
+                    seen.push(Seen::Reattached { host, at_ns, gap_ns, missed_ns, is_asked });
+                    seen.extend(unmeasured.map(|(host, why)| Seen::Unmeasured { host, at_ns: monotonic_ns(), why }));
                 }
                 Err(error) => {
                     away.insert(host.clone());
-                    if self.lost.insert(host.clone()) {
-                        seen.push(Seen::Lost { host: host.clone(), at_ns: monotonic_ns(), why: error.to_string() });
+                    let at_ns = monotonic_ns();
+                    if !std::mem::replace(&mut waiting.is_told, true) {
+                        seen.push(Seen::Lost { host: host.clone(), at_ns, why: error.to_string() });
                     }
-                    self.waiting.insert(host, (restart, is_asked));
+                    waiting.next_ns = at_ns + TRY_EVERY.as_nanos() as u64;
+                    self.waiting.insert(host, waiting);
                 }
             }
         }
@@ -252,29 +243,5 @@ impl Watcher {
         self.network.reattach(machine(&now, away)?)?;
         self.found = now;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_restart_is_told_with_its_gap_and_with_what_was_missed() {
-        let seen = |is_asked| Seen::Reattached {
-            host: "cassandra-2".to_owned(),
-            at_ns: 9,
-            gap_ns: 1_500_000_000,
-            missed_ns: 800_000_000,
-            is_asked,
-        };
-        let text = seen(false).to_string();
-        assert!(
-            text.starts_with("cassandra-2 was started again by its runtime or by somebody else after 1.50s"),
-            "{text}"
-        );
-        assert!(text.contains("for the first 800ms"), "{text}");
-        assert!(seen(true).to_string().contains("by a fault"));
-        assert_eq!((seen(true).kind(), seen(true).host(), seen(true).at_ns()), ("reattached", "cassandra-2", 9));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-use brownout_containers::{By, Container, Selection, What, described};
+use brownout_containers::{By, Container, Runtime, Selection, What, described};
 use serde::{Deserialize, Serialize};
 
 use super::ground::first_ipv4;
@@ -70,6 +70,10 @@ impl ContainersFound {
                 Some(now) if now.id != before.id => {
                     let (before, now) = (short(&before.id), short(&now.id));
                     told.push(format!("{name} is another container: it was {before} and is {now}"));
+                }
+                // Nobody starts a process again: what has its number now is another one.
+                Some(now) if now.runtime == Runtime::None && now.started != before.started => {
+                    told.push(format!("{name} is another process of the same number"));
                 }
                 Some(now) if !same(&before.addresses, &now.addresses) => {
                     let (before, now) = (words_of(&before.addresses), words_of(&now.addresses));

@@ -11,7 +11,10 @@ mod process;
 mod sampling;
 mod trains;
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::{
+    Arc,
+    mpsc::{self, Receiver},
+};
 
 use brownout_cluster::{Beat, ClusterControl, Heartbeats, Question};
 use brownout_network::Network;
@@ -23,6 +26,7 @@ pub(crate) use sampling::{LEAST_STALL, Sampling};
 use self::poller::{PATIENCE, Poller};
 use crate::{
     LabError,
+    containers::Follower,
     controls::{Controls, are_only_asked},
     faults::Needs,
 };
@@ -38,6 +42,7 @@ pub struct Witnesses {
     clocks_seen: Receiver<ClockRow>,
     heartbeats: Option<Heartbeats>,
     trains: Option<trains::RateWitness>,
+    sizes: Option<Arc<largest::Ends>>,
     disks: Vec<disk::DiskWitness>,
     /// The database's answers tell of its clock, too.
     clocks: bool,
@@ -64,8 +69,11 @@ impl Witnesses {
         if needs.clock_matrix {
             threads.extend(matrix::start(network, controls, &clock_sender)?);
         }
+        let mut sizes = None;
         if !needs.largest_packets.is_empty() {
-            threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
+            let (thread, ends) = largest::start(network, mtu, &needs.largest_packets, sender.clone())?;
+            threads.push(thread);
+            sizes = Some(ends);
         }
         let disks = || controls.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
@@ -84,6 +92,7 @@ impl Witnesses {
             clocks_seen,
             heartbeats,
             trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
+            sizes,
             disks: disks()
                 .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
@@ -92,6 +101,12 @@ impl Witnesses {
             own_clocks,
             _threads: threads,
         })
+    }
+
+    /// Those who measure links by packets of their own.
+    pub(crate) fn followers(&self) -> Vec<Arc<dyn Follower>> {
+        let trains = self.trains.iter().map(|trains| trains.trains() as Arc<dyn Follower>);
+        trains.chain(self.sizes.iter().map(|sizes| Arc::clone(sizes) as Arc<dyn Follower>)).collect()
     }
 
     /// What was seen since the last call; times are of `CLOCK_MONOTONIC`.
