@@ -1,6 +1,6 @@
 //! Which containers are meant, as it is typed at `ground` and `attach`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brownout_containers::{By, Selection};
 use brownout_lab::byhand::Failure;
@@ -10,7 +10,8 @@ use crate::output::WRONG;
 /// Containers, by one way of naming them.
 #[derive(clap::Args)]
 pub struct SelectionArguments {
-    /// Containers, by name or id; with spaces or commas between.
+    /// Containers, by name or id, with spaces or commas between. For attach also an experiment file: the containers that its
+    /// ground: selects.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// All containers of a Compose project.
@@ -31,6 +32,19 @@ pub struct SelectionArguments {
 }
 
 impl SelectionArguments {
+    /// The file that was named in the place of containers: no container's name has a slash, and none ends as a file's does.
+    pub fn file(&self) -> Result<Option<PathBuf>, Failure> {
+        let is_yaml = |name: &str| Path::new(name).extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let is_file = |name: &&String| name.contains('/') || is_yaml(name);
+        let Some(file) = self.names.iter().find(is_file) else { return Ok(None) };
+        let is_alone = self.names.len() == 1 && self.project.is_none() && self.label.is_none();
+        if is_alone && self.pids.is_empty() && self.netns.is_empty() && self.socket.is_none() {
+            return Ok(Some(PathBuf::from(file)));
+        }
+        let message = format!("{file} is a file, which says by itself which containers are meant; give nothing else");
+        Err(Failure { message, code: WRONG })
+    }
+
     /// What is meant; none: nothing was named.
     pub fn selection(&self) -> Result<Option<Selection>, Failure> {
         let names: Vec<String> = self.names.iter().flat_map(|name| name.split(',')).map(str::to_owned).collect();
@@ -79,6 +93,13 @@ mod tests {
         let socket = selection("a --socket /run/x.sock").unwrap().unwrap().socket;
         assert_eq!(socket, Some(PathBuf::from("/run/x.sock")));
         assert!(selection("").unwrap().is_none());
+        let file =
+            |words: &str| Typed::try_parse_from(["x"].into_iter().chain(words.split(' '))).unwrap().selection.file();
+        assert_eq!(file("slow.yaml").unwrap(), Some(PathBuf::from("slow.yaml")));
+        assert_eq!(file("dir/lab").unwrap(), Some(PathBuf::from("dir/lab")));
+        assert_eq!(file("cassandra_a,yaml").unwrap(), None);
+        assert!(file("slow.yaml --project shop").is_err_and(|failure| failure.message.contains("slow.yaml is a file")));
+        assert!(file("slow.yaml c1").is_err());
         let failure = selection("a --project shop").err().unwrap();
         assert!(failure.code == 2 && failure.message.contains("names and --project"), "{failure}");
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     Failure,
     begin::{Unborn, now_unix_ms},
-    lab_file::LabFile,
+    lab_file::{GROUND, LabFile},
     registry::LabRegistry,
 };
 use crate::{
@@ -36,12 +36,21 @@ const FILE: &str = "attach";
 /// Any etcd that there is: which one, its nodes say.
 const ETCD: &str = "3";
 
+/// Which containers a lab is attached to.
+#[derive(Debug, Clone)]
+pub enum Ground {
+    /// Those that were named.
+    Named(Selection),
+    /// Those that a file selects (`ground:`): a lab file, or an experiment file.
+    File(PathBuf),
+}
+
 /// What is asked of [`attach()`].
 #[derive(Debug, Clone)]
 pub struct Attach {
     /// Which containers.
-    pub selection: Selection,
-    /// The lab's name. Default: the Compose project's, or "attached".
+    pub ground: Ground,
+    /// The lab's name. Default: the file's, or the Compose project's, or "attached".
     pub name: Option<String>,
     /// The command line, for the event log.
     pub who: String,
@@ -59,18 +68,20 @@ pub fn attach(asked: &Attach, interrupts: Interrupts, progress: &mut dyn Progres
         ));
     }
     let registry = LabRegistry::mine()?;
-    let name = asked.name.clone().unwrap_or_else(|| name_for(&asked.selection, &registry));
+    let name = asked.name.clone().unwrap_or_else(|| name_for(&asked.ground, &registry));
     // A name that cannot be is told before anybody is asked.
     registry.lab(&name)?;
     progress.step("asking which containers run");
-    let found = ContainersFound::find(&asked.selection).map_err(Failure::wrong)?;
-    let mut written = Written::new(&asked.selection, &found, None)?;
-    let kind = listening(&found.addresses());
-    if kind == Some(DatabaseKind::Etcd) {
-        written = Written::new(&asked.selection, &found, kind)?;
+    let written = match &asked.ground {
+        Ground::Named(selection) => Written::typed(selection)?,
+        Ground::File(file) => Written::in_file(file)?,
+    };
+    let Written { file, text, source, lab, found, is_asked } = &written;
+    if !lab.ignored.is_empty() {
+        progress.note(&format!("not used in a lab by hand: {}", lab.ignored.join(", ")));
     }
-    let section = &written.lab.layout.cluster;
-    let (software, has_database) = match kind.map(|_| Found::find(&[section], Path::new(FILE), interrupts, progress)) {
+    let section = &lab.layout.cluster;
+    let (software, has_database) = match is_asked.then(|| Found::find(&[section], file, interrupts, progress)) {
         Some(Ok(software)) => (software, true),
         Some(Err(LabError::Interrupted)) => return Err(LabError::Interrupted.into()),
         Some(Err(error)) => {
@@ -78,12 +89,12 @@ pub fn attach(asked: &Attach, interrupts: Interrupts, progress: &mut dyn Progres
             progress.note(&format!(
                 "their links and processes can be worked on, but they are not asked as {kind}: {error}"
             ));
-            (Found::in_containers(section, Path::new(FILE))?, false)
+            (Found::in_containers(section, file)?, false)
         }
-        None => (Found::in_containers(section, Path::new(FILE))?, false),
+        None => (Found::in_containers(section, file)?, false),
     };
     let cache = cache::directory().map_err(|error| Failure::cannot(error.to_string()))?;
-    machine::refuse_if_lacking(&written.lab.layout, &cache)?;
+    machine::refuse_if_lacking(&lab.layout, &cache)?;
     let claim = registry.claim(&name)?;
     // Its nodes keep nothing with it: a few small files beside its socket are all that it has.
     let base = claim.directory.path().to_owned();
@@ -98,11 +109,11 @@ pub fn attach(asked: &Attach, interrupts: Interrupts, progress: &mut dyn Progres
             name: name.clone(),
             registry: registry.root().to_owned(),
             provided,
-            file: PathBuf::from(FILE),
-            text: written.text.clone(),
+            file: file.clone(),
+            text: text.clone(),
             set: Vec::new(),
             attached: Some(AttachedLab { system, has_database }),
-            files: written.source.attached(),
+            files: source.attached(),
             no_disk: Some("its nodes are containers, whose files lie on disks of their own".to_owned()),
             started_unix_ms: now_unix_ms(),
             who: asked.who.clone(),
@@ -115,19 +126,47 @@ pub fn attach(asked: &Attach, interrupts: Interrupts, progress: &mut dyn Progres
     Ok(name)
 }
 
-/// What was typed, as a lab file.
+/// What was asked, as a lab file on these containers.
 struct Written {
+    file: PathBuf,
     text: String,
     source: Source,
     lab: LabFile,
+    found: ContainersFound,
+    /// All of them take connections as the database that it says they run.
+    is_asked: bool,
 }
 
 impl Written {
-    fn new(selection: &Selection, found: &ContainersFound, kind: Option<DatabaseKind>) -> Result<Written, Failure> {
-        let text = text_of(selection, kind);
-        let source = Source::from_text(Path::new(FILE), text.clone())?.with_containers(found);
+    /// What was typed. They run what they listen for.
+    fn typed(selection: &Selection) -> Result<Written, Failure> {
+        let found = ContainersFound::find(selection).map_err(Failure::wrong)?;
+        let of = |kind: Option<DatabaseKind>| -> Result<Written, Failure> {
+            Written::of(Source::from_text(Path::new(FILE), text_of(selection, kind))?.with_containers(&found))
+        };
+        // Of those that cannot be hosts this tells before they are connected to.
+        let written = of(None)?;
+        let kind = DatabaseKind::ALL.into_iter().find(|kind| listen(&found.addresses(), *kind));
+        let written = if kind == Some(DatabaseKind::Etcd) { of(kind)? } else { written };
+        Ok(Written { is_asked: kind.is_some(), ..written })
+    }
+
+    /// What a file says. They run what it says, if they listen for that.
+    fn in_file(file: &Path) -> Result<Written, Failure> {
+        let written = Written::of(Source::read(file)?)?;
+        Ok(Written { is_asked: listen(&written.found.addresses(), written.lab.layout.kind()), ..written })
+    }
+
+    /// Nobody has looked yet whether they listen.
+    fn of(source: Source) -> Result<Written, Failure> {
         let lab = LabFile::of(source.clone(), &[])?;
-        Ok(Written { text, source, lab })
+        let Some(found) = lab.layout.containers.clone() else {
+            let message = "it names no containers; write ground: { containers: { project: NAME } }, or, for a lab of its own, type \
+                           brownout up FILE";
+            return Err(source.complain(GROUND, message.to_owned()).into());
+        };
+        let (file, text) = (source.file().to_owned(), source.text().to_owned());
+        Ok(Written { file, text, source, lab, found, is_asked: false })
     }
 }
 
@@ -153,29 +192,28 @@ fn text_of(selection: &Selection, kind: Option<DatabaseKind>) -> String {
     file.to_string()
 }
 
-/// The project's name, where that can be a lab's.
-fn name_for(selection: &Selection, registry: &LabRegistry) -> String {
-    match &selection.by {
-        By::Project(project) if registry.lab(project).is_ok() => project.clone(),
-        _ => NAME.to_owned(),
-    }
+/// The file's name or the project's, where that can be a lab's.
+fn name_for(ground: &Ground, registry: &LabRegistry) -> String {
+    let name = match ground {
+        Ground::File(file) => file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+        Ground::Named(Selection { by: By::Project(project), .. }) => Some(project.clone()),
+        Ground::Named(_) => None,
+    };
+    name.filter(|name| registry.lab(name).is_ok()).unwrap_or_else(|| NAME.to_owned())
 }
 
-/// The database at whose port all of them take connections.
-fn listening(nodes: &[Ipv4Addr]) -> Option<DatabaseKind> {
-    let listens = |kind: &DatabaseKind| {
-        let port = kind.client_port();
-        thread::scope(|scope| {
-            let connect = |node: &Ipv4Addr| {
-                let address = SocketAddr::from((*node, port));
-                scope.spawn(move || TcpStream::connect_timeout(&address, LISTENS_WITHIN).is_ok())
-            };
-            // All at once: one that is filtered answers nothing.
-            let threads: Vec<_> = nodes.iter().map(connect).collect();
-            threads.into_iter().all(|thread| thread.join().unwrap_or(false))
-        })
-    };
-    DatabaseKind::ALL.into_iter().find(listens)
+/// Whether all of them take connections where nodes of this database do.
+fn listen(nodes: &[Ipv4Addr], kind: DatabaseKind) -> bool {
+    let port = kind.client_port();
+    thread::scope(|scope| {
+        let connect = |node: &Ipv4Addr| {
+            let address = SocketAddr::from((*node, port));
+            scope.spawn(move || TcpStream::connect_timeout(&address, LISTENS_WITHIN).is_ok())
+        };
+        // All at once: one that is filtered answers nothing.
+        let threads: Vec<_> = nodes.iter().map(connect).collect();
+        threads.into_iter().all(|thread| thread.join().unwrap_or(false))
+    })
 }
 
 #[cfg(test)]
@@ -223,9 +261,21 @@ mod tests {
         let bound: Result<Vec<TcpListener>, _> = bound.into_iter().map(|(node, kind)| bind(node, kind)).collect();
         // Where something of this machine listens at all addresses, nothing can be told.
         let Ok(mut bound) = bound else { return };
-        assert_eq!(listening(&nodes), Some(DatabaseKind::Etcd));
-        assert_eq!(listening(&nodes[..1]), Some(DatabaseKind::Cassandra), "the first that is known");
+        assert!(listen(&nodes, DatabaseKind::Etcd) && !listen(&nodes, DatabaseKind::Cassandra));
+        assert!(listen(&nodes[..1], DatabaseKind::Cassandra));
         bound.pop();
-        assert_eq!(listening(&nodes), None, "one of them does not");
+        assert!(!listen(&nodes, DatabaseKind::Etcd), "one of them does not");
+    }
+
+    #[test]
+    fn a_file_that_names_no_containers_is_refused_with_what_to_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("lab.yaml");
+        std::fs::write(&file, "cluster: { nodes: 3 }\n").unwrap();
+        let failure = Written::in_file(&file).err().unwrap();
+        assert!(failure.code == 2 && failure.message.contains("it names no containers; write ground:"), "{failure}");
+        std::fs::write(&file, "ground: { containers: { pids: [4194305] } }\ncluster: { etcd: '3' }\n").unwrap();
+        let failure = Written::in_file(&file).err().unwrap();
+        assert!(failure.message.contains("lab.yaml:1:") && failure.message.contains("4194305"), "{failure}");
     }
 }

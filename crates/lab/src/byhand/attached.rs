@@ -6,7 +6,7 @@ use std::{
     io,
     net::UdpSocket,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -20,7 +20,7 @@ use brownout_containers::{Runtime, What};
 use brownout_network::Network;
 use brownout_units::{Delay, Share};
 
-use super::{Failure, lab::Lab};
+use super::{Failure, events::Events, lab::Lab};
 use crate::{
     LabError,
     containers::Seen,
@@ -28,6 +28,8 @@ use crate::{
         Fault,
         capabilities::{Applied, Capabilities, ControlNodes},
     },
+    host_failures::FailedHost,
+    hosts::Hosts,
 };
 
 /// As much of an identifier as runtimes show, and take.
@@ -42,6 +44,8 @@ pub(super) struct AttachedHosts {
     answers: Mutex<Answers>,
     /// Those that were started again and could not be attached, with the reason.
     lost: Mutex<BTreeMap<String, String>>,
+    /// Those of which an interface is gone that was attached, with what that means; until they are attached again.
+    gone: Mutex<BTreeMap<String, String>>,
 }
 
 /// Who answers for the clocks.
@@ -59,6 +63,7 @@ impl AttachedHosts {
             clock: HostClock::create(directory.join("machine.clock"))?,
             answers: Mutex::default(),
             lost: Mutex::default(),
+            gone: Mutex::default(),
         };
         hosts.answer(network);
         Ok(hosts)
@@ -87,12 +92,33 @@ impl AttachedHosts {
         }
     }
 
+    /// Notes interfaces that are gone: an event each, and told by `status` from then on.
+    pub(super) fn note_gone(&self, gone: Vec<FailedHost>, events: &Events) {
+        for FailedHost { name, at_ns, text } in gone {
+            events.note(Change::between(at_ns, at_ns), FailedHost::GONE, &name, &text, SEEN_BY);
+            locked(&self.gone).insert(name, text);
+        }
+    }
+
+    /// A container is attached again: it has other interfaces, and so has this machine towards it.
+    fn is_back(&self, host: &str) {
+        locked(&self.lost).remove(host);
+        for back in [host, Hosts::LOAD] {
+            locked(&self.gone).remove(back);
+        }
+    }
+
     /// What does not work of it, for `status`.
     pub(super) fn notes(&self) -> Vec<String> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let (gone, lost) = (locked(&self.gone).clone(), locked(&self.lost).clone());
         let silent = self.answers.lock().unwrap_or_else(PoisonError::into_inner).silent.clone();
-        lost.values().cloned().chain(silent).collect()
+        gone.into_values().chain(lost.into_values()).chain(silent).collect()
     }
+}
+
+/// Texts are put there whole, so a panic of another thread has broken nothing.
+fn locked(texts: &Mutex<BTreeMap<String, String>>) -> MutexGuard<'_, BTreeMap<String, String>> {
+    texts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same capabilities where nobody knows what the nodes run: one that has a process is all that can be waited for.
@@ -143,11 +169,10 @@ impl Lab {
     pub(super) fn note_restarts(&self) {
         let (Some(attached), Some(hosts)) = (self.testbed.attached, &self.attached) else { return };
         for seen in attached.take() {
-            let mut lost = hosts.lost.lock().unwrap_or_else(PoisonError::into_inner);
             let text = match &seen {
                 Seen::Ended { .. } => continue,
                 Seen::Reattached { host, gap_ns, missed_ns, .. } => {
-                    lost.remove(host);
+                    hosts.is_back(host);
                     format!(
                         "{host} was started again after {} and is in another network; what is in force on its links was not for {}, \
                          and is again",
@@ -156,11 +181,11 @@ impl Lab {
                     )
                 }
                 Seen::Lost { host, .. } => {
-                    lost.insert(host.clone(), seen.to_string());
+                    locked(&hosts.lost).insert(host.clone(), seen.to_string());
                     seen.to_string()
                 }
+                Seen::Unmeasured { .. } => seen.to_string(),
             };
-            drop(lost);
             self.events.note(Change::between(seen.at_ns(), seen.at_ns()), seen.kind(), seen.host(), &text, SEEN_BY);
             if matches!(seen, Seen::Reattached { .. }) {
                 hosts.answer(self.testbed.network);
@@ -274,5 +299,21 @@ mod tests {
         hosts.lost.lock().unwrap().insert("db-2".to_owned(), "db-2 cannot be attached".to_owned());
         assert_eq!(hosts.notes(), ["db-2 cannot be attached"]);
         assert!(AttachedHosts::new(&network, directory.path()).is_err(), "the clock's file is there already");
+    }
+
+    #[test]
+    fn an_interface_that_is_gone_is_an_event_and_a_note_until_its_container_is_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let hosts = AttachedHosts::new(&Network::without_hosts().unwrap(), directory.path()).unwrap();
+        let events = Events::default();
+        let gone = |name: &str| FailedHost { name: name.to_owned(), at_ns: 7, text: format!("{name} is gone") };
+        hosts.note_gone(vec![gone("db-2"), gone(Hosts::LOAD), gone("db-3")], &events);
+        let told = events.after(0, Duration::ZERO);
+        let kinds: Vec<(&str, &str)> = told.iter().map(|event| (event.kind.as_str(), event.subject.as_str())).collect();
+        assert_eq!(kinds, [("exit-gone", "db-2"), ("exit-gone", "load"), ("exit-gone", "db-3")]);
+        assert_eq!(hosts.notes().len(), 3);
+        // The other end of its interface is this machine's.
+        hosts.is_back("db-2");
+        assert_eq!(hosts.notes(), ["db-3 is gone"]);
     }
 }

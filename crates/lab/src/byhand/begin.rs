@@ -71,7 +71,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
             let source = Source::read(file)?;
             if source.sections().contains(&GROUND) {
                 let message = "its ground is containers, and up makes a lab of its own; work on them with: brownout attach \
-                               NAME… (or --project PROJECT), or leave ground out";
+                               FILE, or leave ground out";
                 return Err(source.complain(GROUND, message.to_owned()).into());
             }
             (file.clone(), source.text().to_owned())

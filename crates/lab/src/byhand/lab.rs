@@ -10,7 +10,7 @@ use std::{
 };
 
 use brownout_base::random::{Random, derive};
-use brownout_cluster::ClusterControl;
+use brownout_cluster::{ClusterControl, ClusterError, NodeState};
 use brownout_load::WireOptions;
 use brownout_network::{Link, Network};
 
@@ -92,6 +92,16 @@ impl Lab {
         name != Hosts::LOAD && self.layout.hosts.find(name).is_some()
     }
 
+    /// Whether anybody knows its processes: of a container that was named by its network namespace nobody does.
+    pub(super) fn knows_processes(&self, node: &str) -> bool {
+        !self.is_attached() || self.control.has_hands(node)
+    }
+
+    /// What the kernel shows of a node's processes; where nobody knows them, its network is there, and that is all of it.
+    pub(super) fn node_state(&self, node: &str) -> Result<NodeState, ClusterError> {
+        if self.knows_processes(node) { self.control.state(node) } else { Ok(NodeState::Up) }
+    }
+
     pub(super) fn has_listened(&self, name: &str, pid: u32) -> bool {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).get(name) == Some(&pid)
     }
@@ -102,7 +112,10 @@ impl Lab {
 
     /// Notices hosts whose network interface failed.
     pub(super) fn note_failed_hosts(&self) {
-        self.failed.note(host_failures::take(self.testbed.network), &self.events);
+        match &self.attached {
+            Some(hosts) => hosts.note_gone(host_failures::gone(self.testbed.network), &self.events),
+            None => self.failed.note(host_failures::take(self.testbed.network), &self.events),
+        }
     }
 
     /// The next number that is drawn for a command.

@@ -42,7 +42,7 @@ mod status;
 mod timer;
 mod wire;
 
-pub use attach::{Attach, attach};
+pub use attach::{Attach, Ground, attach};
 pub use begin::{Up, up};
 pub use client::{Client, detach, end};
 pub use events::LabEvent;

@@ -296,8 +296,7 @@ fn run_timer(lab: Arc<Lab>) {
 /// Notes when a node's process is seen in another state, whoever brought it there.
 fn watch(lab: Arc<Lab>) {
     let look = || -> Vec<String> {
-        let state =
-            |node: &String| lab.control.state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
+        let state = |node: &String| lab.node_state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
         lab.control.names().iter().map(state).collect()
     };
     let (mut known, mut known_ns) = (look(), monotonic_ns());

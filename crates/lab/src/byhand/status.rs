@@ -83,19 +83,22 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
 
 /// Of a node, as the kernel shows it; one that runs and does not listen yet is starting.
 pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
-    let state = lab.control.state(name)?;
+    let state = lab.node_state(name)?;
     if state != NodeState::Up {
         return Ok(state.to_string());
     }
-    let Some(pid) = lab.control.pid(name)? else { return Ok(NodeState::Down.to_string()) };
+    let pid = lab.control.pid(name)?;
+    if pid.is_none() && lab.knows_processes(name) {
+        return Ok(NodeState::Down.to_string());
+    }
     // Once a process has listened it goes on to: its kernel answers even when it is busy. Where one of no known database would, nobody
     // knows.
-    let listens = !lab.has_database || lab.has_listened(name, pid) || {
+    let listens = !lab.has_database || pid.is_some_and(|pid| lab.has_listened(name, pid)) || {
         let (host, client) = (lab.testbed.network.host(name), lab.control.client(name)?);
         let listens = host.is_some_and(|host| {
             host.run(|| TcpStream::connect_timeout(&client, PATIENCE)).is_ok_and(|connected| connected.is_ok())
         });
-        if listens {
+        if let Some(pid) = pid.filter(|_| listens) {
             lab.note_listening(name, pid);
         }
         listens

@@ -1,7 +1,7 @@
 //! `attach` and `detach`: a lab by hand on containers that run already.
 
 use brownout_containers::ContainersError;
-use brownout_lab::byhand::{self, Attach, Failure, LabRegistry};
+use brownout_lab::byhand::{self, Attach, Failure, Ground, LabRegistry};
 
 use super::{
     ask::{LabName, who, wrong},
@@ -17,7 +17,7 @@ use crate::{
 pub struct AttachArguments {
     #[command(flatten)]
     selection: SelectionArguments,
-    /// The lab's name. Default: the Compose project's, or attached.
+    /// The lab's name. Default: the file's or the Compose project's, or attached.
     #[arg(short = 'n', long, value_name = "LAB")]
     name: Option<String>,
     /// Print the status as one JSON object when the lab is attached; progress goes to stderr.
@@ -42,15 +42,20 @@ pub fn attach(arguments: &AttachArguments) -> u8 {
 }
 
 fn attached(arguments: &AttachArguments) -> Result<u8, Failure> {
-    let Some(selection) = arguments.selection.selection()? else {
-        return wrong(
-            "which containers? Name them (brownout attach NAME…), or write --project PROJECT, --label KEY=VALUE, --pids PID,… \
-             or --netns PATH,…; `brownout ground` takes the same words, and only shows them",
-        );
+    let ground = match (arguments.selection.file()?, arguments.selection.selection()?) {
+        (Some(file), _) => Ground::File(file),
+        (None, Some(selection)) => Ground::Named(selection),
+        (None, None) => {
+            return wrong(
+                "which containers? Name them (brownout attach NAME…) or a file whose ground: selects them, or write --project \
+                 PROJECT, --label KEY=VALUE, --pids PID,… or --netns PATH,…; `brownout ground` takes the same words, and only \
+                 shows them",
+            );
+        }
     };
     let interrupts = brownout_lab::catch_interrupts();
     let mut progress = view::new(View::suitable(arguments.json));
-    let asked = Attach { selection, name: arguments.name.clone(), who: who() };
+    let asked = Attach { ground, name: arguments.name.clone(), who: who() };
     let attached = byhand::attach(&asked, interrupts, progress.as_mut());
     drop(progress);
     show(&attached?, arguments.json)

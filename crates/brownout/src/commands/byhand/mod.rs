@@ -28,7 +28,7 @@ pub enum Command {
     Up(up::UpArguments),
     /// End a lab by hand; nothing is left of it.
     Destroy(up::DestroyArguments),
-    /// Work by hand on containers that run already: attach --project shop. All commands below then work on them.
+    /// Work by hand on containers that run already: attach --project shop, or attach FILE for those of its ground. All commands below then work on them.
     Attach(attach::AttachArguments),
     /// Heal what is in force on containers, and let them go.
     Detach(attach::DetachArguments),
