@@ -86,6 +86,7 @@ fn containers_are_the_hosts_by_their_own_names_and_by_n1_n2_and_n3() {
     assert_eq!(hosts, [of(1), of(2), of(3), ("load".to_owned(), "172.18.0.1".to_owned())]);
     assert!(plan.layout.is_attached() && plan.layout.is_external() && plan.layout.distances.is_empty());
     let description = plan.description("Cassandra 5.0.9");
+    assert_eq!(description.ground, "3 containers of the Compose project shop, Docker 20.10.24");
     let written: Vec<&str> = description.hosts.iter().map(|host| host.address.as_str()).collect();
     assert_eq!(written, ["172.18.0.2:9042", "172.18.0.3:9042", "172.18.0.4:9042", "172.18.0.1"]);
     assert!(description.faults[0].contains("cassandra-2"), "{:?}", description.faults);
@@ -134,6 +135,18 @@ fn the_same_containers_may_have_been_started_again_and_others_are_told() {
     ]) {
         assert_eq!(told, words);
     }
+}
+
+#[test]
+fn a_process_of_the_same_number_is_another_one() {
+    let process = |started: &str| {
+        let container = changed(container(1, &[]), "runtime", json!("none"));
+        found(vec![changed(container, "started", json!(started))])
+    };
+    let before = process("9876 ticks since boot");
+    assert_eq!(before.differences(&process("9876 ticks since boot")), [""; 0]);
+    let told = before.differences(&process("12345 ticks since boot"));
+    assert_eq!(told, ["cassandra-1 is another process of the same number"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub use self::{
 };
 pub(crate) use self::{narrow::to_u16, network::limits_packets, windows::BRIEF};
 use crate::{
-    experiment::{Amount, Experiment, FileError, ParallelChoice, Source},
+    experiment::{Amount, ContainersFound, Experiment, FileError, ParallelChoice, Source},
     hosts::Hosts,
 };
 
@@ -161,6 +161,7 @@ impl Plan {
                 .collect(),
             database: database.to_owned(),
             external: self.layout.is_external(),
+            ground: self.layout.containers.as_ref().map(ContainersFound::words).unwrap_or_default(),
             load: LoadDescription {
                 text: self.load.text(load),
                 rate: self.load.rate(load),
