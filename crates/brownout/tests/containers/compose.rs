@@ -10,7 +10,9 @@ use std::{
 
 use super::{
     apart::{beside_docker, network_of},
-    common::{Running, both, brownout, byhand::Workspace, json, kill, repository, require_root, undisturbed},
+    common::{
+        Running, both, brownout, byhand::Workspace, json, kill, only_run, repository, require_root, text, undisturbed,
+    },
     docker::{Project, SERVICES, address, cassandra, docker, done, network},
     findings::{LINK_FAULTS, LINK_KINDS, LINK_PHASES, assert_all_are, named, pairs},
     hand::{assert_slow_is_proven, host, only_lab},
@@ -69,7 +71,7 @@ fn the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was() {
             assert_eq!(told["addresses"][0], address(service).to_string(), "{told}");
         }
 
-        let Some((_, output, findings)) = undisturbed(|out| run(out, &experiment(), &SHORT)) else { return };
+        let Some((of_compose, output, findings)) = undisturbed(|out| run(out, &experiment(), &SHORT)) else { return };
         // An objective missed on a busy machine is another matter.
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));
         let trial = &findings["trials"][0];
@@ -105,7 +107,46 @@ fn the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was() {
         killed.child.wait().unwrap();
         connection.assert_fast();
         before.assert_is_back();
+
+        drop(project);
+        beside_a_lab(of_compose.path());
     });
+}
+
+/// The same experiment in a lab, and both runs beside each other.
+fn beside_a_lab(of_compose: &Path) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("slow-replica.yaml");
+    let written = fs::read_to_string(experiment()).unwrap();
+    let (before, after) = written.split_once("ground:\n  containers: { project: shop }\n").unwrap();
+    fs::write(&file, format!("{before}{after}")).unwrap();
+    let Some((of_lab, output, _)) = undisturbed(|out| run(out, &file, &SHORT)) else { return };
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));
+
+    let runs = [of_lab.path(), of_compose].map(|out| only_run(out).display().to_string());
+    let compared = brownout(&["compare", &runs[0], &runs[1], "--json"]);
+    assert_eq!(compared.status.code(), Some(0), "{}", both(&compared));
+    let found = json(&compared);
+    let differs = |name: &str| {
+        let all = found["differs"].as_array().unwrap();
+        let setting = all.iter().find(|setting| setting["name"] == name);
+        let setting = setting.unwrap_or_else(|| panic!("{name} does not differ: {}", found["differs"]));
+        ["a", "b"].map(|side| setting[side].as_str().unwrap().to_owned())
+    };
+    let [lab, compose] = differs("ground");
+    assert_eq!(lab, "a lab");
+    assert!(compose.starts_with("3 containers of the Compose project shop, Docker"), "{compose}");
+    for name in ["cluster", "network", "its settings"] {
+        differs(name);
+    }
+    // What was asked is the same: the load, the phases, what counts as good; and so there is something to compare.
+    let same = ["nodes", "load", "consistency", "replication", "phases", "good"];
+    let others = found["differs"].as_array().unwrap().iter().filter_map(|setting| setting["name"].as_str());
+    assert_eq!(others.filter(|name| same.contains(name)).collect::<Vec<_>>(), [""; 0]);
+    let figures = found["figures"].as_array().unwrap();
+    assert!(figures.iter().any(|figure| figure["phase"] == "fault" && figure["figure"] == "kept"), "{figures:?}");
+    let printed = text(&brownout(&["compare", &runs[0], &runs[1]]).stdout);
+    assert!(printed.contains("ground differs: a lab → 3 containers"), "{printed}");
 }
 
 #[test]
@@ -148,6 +189,13 @@ fn by_hand_a_container_that_is_started_again_is_slow_again_and_nothing_is_left()
         let first = setup();
         let space = Workspace::new();
         let [a, b, c] = SERVICES;
+        // As the experiment beside it says, and as three names.
+        space.good(&["attach", experiment().to_str().unwrap()]);
+        assert_eq!(only_lab(&space), "slow-replica");
+        first.assert_is_changed();
+        assert!(space.good(&["cql", "SELECT release_version FROM system.local"]).contains("5.0"));
+        space.good(&["detach"]);
+        first.assert_is_back();
         space.good(&["attach", a, b, c]);
         first.assert_is_changed();
         space.good(&["slow", "n2", "100ms"]);

@@ -1,6 +1,6 @@
 //! Containers by hand: attached, slowed, cut, paused, looked at and let go, on a cluster that knows nothing of it.
 
-use std::{thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
         require_root, text, unjudged::not_judged,
     },
     hosts::{Shop, etcd},
-    runs::{assert_all_end, assert_goes_on, is_stopped},
+    runs::{assert_all_end, assert_goes_on, by_pids, file, is_stopped},
 };
 
 /// Attaches to the processes of a shop; the name of the lab.
@@ -130,6 +130,38 @@ fn a_hung_lab_lets_traffic_pass(space: &Workspace, keeper: u32, assert_fast: imp
     processes.iter().for_each(|pid| kill(*pid, libc::SIGCONT));
     space.until("it answers again", || space.run(&["status"]).status.success());
     space.good(&["fast", "n2"]);
+}
+
+#[test]
+fn an_experiment_file_says_by_itself_which_containers_are_attached() {
+    require_root();
+    etcd();
+    apart(&an_experiment_file_says_by_itself_which_containers_are_attached, || {
+        let shop = Shop::open();
+        let directory = tempfile::tempdir().unwrap();
+        let path = file(directory.path(), &by_pids(&shop), "{ warm-up: 12s, baseline: 8s }", "  []\n");
+        let path = path.to_str().unwrap();
+        let before = shop.setup();
+        let space = Workspace::new();
+        let said = both(&space.run(&["attach", path]));
+        assert_eq!(only_lab(&space), "attached", "{said}");
+        assert!(said.contains("not used in a lab by hand") && said.contains("phases"), "{said}");
+        let mut connection = shop.connection(0, 1);
+        space.good(&["slow", "n2", "100ms"]);
+        connection.assert_slow(Duration::from_millis(95));
+        // It is asked as what the file says that it is.
+        let seen = space.json(&["status", "--json"]);
+        assert!(seen["system"].as_str().unwrap().starts_with("etcd"), "{seen}");
+        space.good(&["detach"]);
+        connection.assert_fast();
+        before.assert_is_back();
+
+        // Neither a lab of its own is made of it, nor anything attached by a file that names nobody.
+        assert!(space.bad(&["up", path], 2).contains("brownout attach FILE"));
+        let other = directory.path().join("lab.yaml");
+        fs::write(&other, "cluster: { nodes: 3 }\n").unwrap();
+        assert!(space.bad(&["attach", other.to_str().unwrap()], 2).contains("it names no containers"));
+    });
 }
 
 #[test]

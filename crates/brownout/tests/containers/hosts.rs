@@ -2,9 +2,10 @@
 //! which are the machine's. To be made in a network of its own (`apart`).
 
 use std::{
+    ffi::{OsStr, OsString},
     fs, io,
     net::Ipv4Addr,
-    os::unix::fs::MetadataExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -18,16 +19,25 @@ use brownout_cluster::{
 
 use super::{
     apart::network_of,
-    common::both,
+    common::{both, kill},
     look::{Connection, Setup, enter},
 };
 
 /// The bridge's own, which is the machine's.
 const MACHINE: &str = "172.30.0.1/24";
+/// The last part of the address of the host before the first.
+const BEFORE: u8 = 10;
+/// Drops what probes are: as a policy does that allows but what it knows.
+const NO_UDP: &str = "\
+    add table ip firewall
+    add chain ip firewall received { type filter hook input priority 0; }
+    add rule ip firewall received meta l4proto udp drop
+    add chain ip firewall sent { type filter hook output priority 0; }
+    add rule ip firewall sent meta l4proto udp drop";
 
 /// A host that others have made.
 pub struct Host {
-    name: String,
+    pub name: String,
     pub address: Ipv4Addr,
     pub namespace: PathBuf,
 }
@@ -56,32 +66,62 @@ pub fn three() -> Vec<Host> {
     ip("link add shop type bridge");
     ip(&format!("address add {MACHINE} dev shop"));
     ip("link set shop up");
-    let host = |number: u8| {
-        let (name, address) = (format!("shop-{number}"), Ipv4Addr::new(172, 30, 0, 10 + number));
-        ip(&format!("netns add {name}"));
-        ip(&format!("link add veth{number} type veth peer name eth0 netns {name}"));
-        ip(&format!("link set veth{number} master shop up"));
-        ip(&format!("-n {name} link set lo up"));
-        ip(&format!("-n {name} address add {address}/24 dev eth0"));
-        ip(&format!("-n {name} link set eth0 up"));
-        ip(&format!("-n {name} route add default via 172.30.0.1"));
-        Host { namespace: Path::new("/run/netns").join(&name), name, address }
-    };
     (1..=3).map(host).collect()
+}
+
+/// Makes the network of a host. Its hardware address follows from its own, as Docker has it: others know it on.
+fn host(number: u8) -> Host {
+    let (name, last) = (format!("shop-{number}"), BEFORE + number);
+    let address = Ipv4Addr::new(172, 30, 0, last);
+    ip(&format!("netns add {name}"));
+    ip(&format!("link add veth{number} type veth peer name eth0 netns {name}"));
+    ip(&format!("link set veth{number} master shop up"));
+    ip(&format!("-n {name} link set lo up"));
+    ip(&format!("-n {name} link set eth0 address 02:42:ac:1e:00:{last:02x}"));
+    ip(&format!("-n {name} address add {address}/24 dev eth0"));
+    ip(&format!("-n {name} link set eth0 up"));
+    ip(&format!("-n {name} route add default via 172.30.0.1"));
+    Host { namespace: Path::new("/run/netns").join(&name), name, address }
+}
+
+impl Host {
+    /// Takes its network away and makes it anew, as a runtime does for a container that it starts again.
+    pub fn make_anew(&self) {
+        let number = self.address.octets()[3] - BEFORE;
+        ip(&format!("link delete veth{number}"));
+        ip(&format!("netns delete {}", self.name));
+        host(number);
+    }
+
+    /// A firewall of its own eats what probes send and are sent.
+    pub fn eats_probes(&self) {
+        let network = format!("--net={}", self.namespace.display());
+        let output = Command::new("nsenter").arg(network).args(["nft", NO_UDP]).output().unwrap();
+        assert!(output.status.success(), "{}", both(&output));
+    }
 }
 
 fn inode(path: &Path) -> u64 {
     fs::metadata(path).unwrap().ino()
 }
 
-/// A process that does nothing in a host, and ends with this.
+/// A process in a host, which ends with this.
 pub struct Idle(Child);
 
 impl Idle {
+    /// One that does nothing.
     pub fn within(host: &Host) -> Idle {
-        let network = format!("--net={}", host.namespace.display());
-        let sleep = Command::new("nsenter").arg(network).args(["sleep", "600"]).stdin(Stdio::null()).spawn();
-        let idle = Idle(sleep.unwrap());
+        Idle::of(host, OsStr::new("sleep"), |command| {
+            command.arg("600");
+        })
+    }
+
+    /// Of a program, with what else is said of it.
+    fn of(host: &Host, program: &OsStr, more: impl FnOnce(&mut Command)) -> Idle {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", host.namespace.display())).arg(program).stdin(Stdio::null());
+        more(&mut command);
+        let idle = Idle(command.spawn().unwrap());
         // It moves there when it has begun.
         let is_there = || inode(&network_of(idle.pid())) == inode(&host.namespace);
         let begun = Instant::now();
@@ -108,6 +148,8 @@ impl Drop for Idle {
 pub struct Shop {
     cluster: Cluster,
     pub hosts: Vec<Host>,
+    /// Nodes that were started again.
+    again: Vec<Idle>,
     _directory: tempfile::TempDir,
 }
 
@@ -129,7 +171,7 @@ impl Shop {
         let all: Vec<&dyn EnterableHost> = hosts.iter().map(|host| host as &dyn EnterableHost).collect();
         let mut cluster = Cluster::start(Box::new(database), &all, &paths, &mut prepare).unwrap();
         cluster.wait_ready(Duration::from_secs(120), &|| false, &mut |line| eprintln!("waiting: {line}")).unwrap();
-        Shop { cluster, hosts, _directory: directory }
+        Shop { cluster, hosts, again: Vec::new(), _directory: directory }
     }
 
     /// The process of each, in the order of the hosts.
@@ -141,6 +183,36 @@ impl Shop {
     /// The same, with commas between.
     pub fn pids_in_words(&self) -> String {
         self.pids().iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// Ends a node, makes its network anew, and starts it there as it was started before, as a runtime does; its new process.
+    pub fn start_again(&mut self, index: usize) -> u32 {
+        let (pid, host) = (self.pids()[index], &self.hosts[index]);
+        let process = Path::new("/proc").join(pid.to_string());
+        let texts = |file: &str| -> Vec<OsString> {
+            let all = fs::read(process.join(file)).unwrap();
+            let texts = all.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+            texts.map(|text| OsStr::from_bytes(text).to_owned()).collect()
+        };
+        let (words, variables) = (texts("cmdline"), texts("environ"));
+        let program = fs::read_link(process.join("exe")).unwrap();
+        let home = fs::read_link(process.join("cwd")).unwrap();
+        kill(pid, libc::SIGKILL);
+        let begun = Instant::now();
+        let lives = || fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        while lives() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{} does not end", host.name);
+            thread::sleep(Duration::from_millis(5));
+        }
+        host.make_anew();
+        let pairs = variables.iter().filter_map(|variable| variable.to_str()?.split_once('='));
+        let again = Idle::of(host, program.as_os_str(), |command| {
+            command.args(&words[1..]).env_clear().envs(pairs).current_dir(home);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        });
+        let pid = again.pid();
+        self.again.push(again);
+        pid
     }
 
     /// What is set up in the machine's network, and in those of the hosts.

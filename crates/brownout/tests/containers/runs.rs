@@ -20,24 +20,28 @@ use super::{
 const PHASES: &str = "{ warm-up: 12s, baseline: 8s, fault: 11s, recovery: 8s }";
 const SLOW: &str = "  - slow: { host: n2, delay: 40ms }\n";
 
-/// An experiment on these processes.
-fn file(directory: &Path, shop: &Shop, phases: &str, faults: &str) -> PathBuf {
+/// The processes of a shop, as a file's `ground.containers` has them.
+pub fn by_pids(shop: &Shop) -> String {
+    format!("pids: [{}]", shop.pids_in_words())
+}
+
+/// An experiment on these containers.
+pub fn file(directory: &Path, containers: &str, phases: &str, faults: &str) -> PathBuf {
     let path = directory.join("attached.yaml");
     let text = format!(
-        "ground: {{ containers: {{ pids: [{}] }} }}\n\
+        "ground: {{ containers: {{ {containers} }} }}\n\
          cluster: {{ etcd: '3', nodes: 3 }}\n\
          load: {{ mix: {{ put: 1, range: 1 }}, population: 500, rate: 300/s, timeout: 2s }}\n\
          phases: {phases}\n\
          faults:\n{faults}\
-         trials: 1\nwithout-fault: 0\nattempts: 1\nobjective: {{ p95: 2s }}\n",
-        shop.pids_in_words()
+         trials: 1\nwithout-fault: 0\nattempts: 1\nobjective: {{ p95: 2s }}\n"
     );
     fs::write(&path, text).unwrap();
     path
 }
 
 fn run(out: &Path, shop: &Shop, phases: &str, faults: &str, more: &[&str]) -> Output {
-    let file = file(out, shop, phases, faults);
+    let file = file(out, &by_pids(shop), phases, faults);
     let (file, out) = (file.to_str().unwrap().to_owned(), out.join("runs"));
     let mut arguments = vec!["run", file.as_str(), "--json", "--out", out.to_str().unwrap()];
     arguments.extend(more);
@@ -91,7 +95,7 @@ fn sigkill_of_a_run_in_the_middle_of_its_fault_leaves_nothing_and_connections_al
   - flaky: { host: n3, loss: 20% }
   - pause: { host: n3 }
 ";
-        let file = file(out.path(), &shop, phases, faults);
+        let file = file(out.path(), &by_pids(&shop), phases, faults);
         let runs = out.path().join("runs");
         let mut running = Running::start(&[file.to_str().unwrap(), "--out", runs.to_str().unwrap()]);
         running.wait_for("fault  ");
@@ -104,6 +108,29 @@ fn sigkill_of_a_run_in_the_middle_of_its_fault_leaves_nothing_and_connections_al
         before.assert_is_back();
         shop.pids().into_iter().for_each(assert_goes_on);
         assert_all_end(&processes);
+        shop.assert_all_live();
+    });
+}
+
+#[test]
+fn where_a_firewall_eats_the_probes_a_fault_is_not_proven_and_the_reason_names_it() {
+    require_root();
+    etcd();
+    apart(&where_a_firewall_eats_the_probes_a_fault_is_not_proven_and_the_reason_names_it, || {
+        let mut shop = Shop::open();
+        shop.hosts[1].eats_probes();
+        let mut connection = shop.connection(0, 1);
+        connection.assert_fast();
+        let before = shop.setup();
+        let Some((_, output, findings)) = undisturbed(|out| run(out, &shop, PHASES, SLOW, &[])) else { return };
+        // It is in force, and the database's packets are late; but nobody has seen it.
+        assert_eq!(output.status.code(), Some(3), "{}", both(&output));
+        let fault = &findings["trials"][0]["faults"][0];
+        assert_eq!(fault["verdict"], "unproven", "{fault}");
+        let reasons: Vec<&str> = fault["reasons"].as_array().unwrap().iter().filter_map(|why| why.as_str()).collect();
+        let words = "probes arrived before any fault: a firewall or a network policy drops them";
+        assert!(reasons.iter().any(|why| why.contains(words)), "{reasons:?}");
+        before.assert_is_back();
         shop.assert_all_live();
     });
 }
