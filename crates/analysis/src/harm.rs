@@ -198,10 +198,11 @@ pub(crate) fn harm(
     let anywhere: Vec<usize> = anywhere.into_iter().collect();
     let hosts: Vec<String> = description.hosts.iter().map(|host| host.name.clone()).collect();
     let routes = Routes::new(&description.overlay, &hosts);
-    let mut timelines: BTreeMap<(Vec<usize>, bool), Timeline> = BTreeMap::new();
+    let subjects = subjects(evidence);
+    let mut timelines: BTreeMap<(Vec<usize>, Option<&str>), Timeline> = BTreeMap::new();
     let strain = Strain::of(evidence);
     let mut found = Vec::new();
-    for subject in &subjects(evidence) {
+    for subject in &subjects {
         let asked = asked.get(subject).cloned().unwrap_or_default();
         let mut hit: Vec<usize> = asked.iter().filter(|(_, one)| one.hit).map(|((fault, _), _)| *fault).collect();
         hit.sort_unstable();
@@ -256,9 +257,12 @@ pub(crate) fn harm(
             cutting.extend(disturbing);
             cutting.sort_unstable();
             cutting.dedup();
-            let timeline = timelines.entry((cutting, quantity == Quantity::Answers));
-            let timeline =
-                timeline.or_insert_with_key(|(cutting, catches_up)| Timeline::of(evidence, cutting, *catches_up));
+            let node = match subject {
+                Subject::Host { host } if quantity == Quantity::Answers => Some(host.as_str()),
+                _ => None,
+            };
+            let timeline = timelines.entry((cutting, node));
+            let timeline = timeline.or_insert_with_key(|(cutting, node)| Timeline::of(evidence, cutting, *node));
             let most = (tolerated.strained - tolerance).max(0.0);
             let strained = Strained { strain: &strain, most, moved_by: tolerated.moved_by };
             for window in timeline.alone.iter().chain(&timeline.together) {
@@ -379,20 +383,21 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// `catches_up`: without what lies so shortly behind a fault that nodes may still do what had to wait for its end.
-    fn of(evidence: &TrialEvidence, faults: &[usize], catches_up: bool) -> Self {
-        let of_nodes = evidence.events.iter().filter(|event| matches!(event.kind.as_str(), "node-ended" | "node-died"));
-        let ends_of_nodes: Vec<u64> = of_nodes.map(|event| event.at_ns).collect();
+    /// `node`: without what lies so shortly behind a fault that this node may still do what had to wait for its end.
+    fn of(evidence: &TrialEvidence, faults: &[usize], node: Option<&str>) -> Self {
+        let ends = evidence.events.iter().filter(|event| matches!(event.kind.as_str(), "node-ended" | "node-died"));
+        let own_ends: Vec<u64> =
+            ends.filter(|event| node == Some(event.subject.as_str())).map(|event| event.at_ns).collect();
         let periods = faults.iter().flat_map(|fault| &evidence.faults[*fault].periods);
-        // When each period ended, and when the nodes have caught up.
+        // When each period ended, and when the node has caught up.
         let ended: Vec<(u64, u64)> = periods
             .filter_map(|period| {
                 let (injected, healed) = (period.injected?, period.healed?);
-                let is_started_again = ends_of_nodes.iter().any(|at| (injected.at_ns..healed.at_ns).contains(at));
-                let after_ns = match (catches_up, is_started_again) {
-                    (false, _) => 0,
-                    (true, false) => CATCH_UP_NS,
-                    (true, true) => WARM_UP_NS,
+                let is_started_again = own_ends.iter().any(|at| (injected.at_ns..healed.at_ns).contains(at));
+                let after_ns = match node {
+                    None => 0,
+                    Some(_) if is_started_again => WARM_UP_NS,
+                    Some(_) => CATCH_UP_NS,
                 };
                 // A start takes seconds, and its stamp is in the middle: at its end the node serves.
                 Some((healed.at_ns, healed.at_ns.saturating_add(healed.error_ns).saturating_add(after_ns)))

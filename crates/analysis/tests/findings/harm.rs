@@ -165,10 +165,10 @@ fn a_node_that_is_silent_and_a_clock_that_is_wrong_for_no_reason_are_harm() {
 #[test]
 fn a_node_that_does_not_answer_is_harmed_where_no_fault_is_or_was_a_moment_ago() {
     let stopped = |host: &str| Made::new(Quantity::Answers, vec![Subject::host(host)], -1.0, 0.05);
-    let silent = |ended: &[f64], from: f64, to: f64| {
+    let silent = |ended: &[(&str, f64)], from: f64, to: f64| {
         let faults = vec![stopped("n2").during(&[(0, 0.0, 6.0)]), slow().during(&[(0, 7.0, 10.0)])];
         let outside = vec![stopped("n3").during(&[(0, from, to)])];
-        let ended = ended.iter().map(|at| ("n2".to_owned(), *at)).collect();
+        let ended = ended.iter().map(|(node, at)| ((*node).to_owned(), *at)).collect();
         let found = analysed(&Scenario { outside, ended, ..Scenario::of(faults) });
         // What lasts long after a pause refutes it, and its reason names the subject.
         let why = &found.trials[0].invalid;
@@ -179,9 +179,10 @@ fn a_node_that_does_not_answer_is_harmed_where_no_fault_is_or_was_a_moment_ago()
     assert!(silent_n3(22.0, 30.0), "in the recovery");
     assert!(silent_n3(15.5, 19.0), "after all");
     // A node that was started again, and the load that connects to it again, take longer.
-    assert!(!silent(&[3.0], 22.0, 25.0), "20 s after the healing, the node is cold");
-    assert!(silent(&[3.0], 27.0, 33.0), "then it is not");
-    assert!(silent(&[6.5], 22.0, 25.0), "a node that ended in no fault's time excuses nothing");
+    assert!(!silent(&[("n3", 3.0)], 22.0, 25.0), "20 s after the healing, the node is cold");
+    assert!(silent(&[("n3", 3.0)], 27.0, 33.0), "then it is not");
+    assert!(silent(&[("n2", 3.0)], 22.0, 25.0), "another one is not");
+    assert!(silent(&[("n3", 6.5)], 22.0, 25.0), "a node that ended in no fault's time is not excused");
     // That it does not run is another matter.
     let faults = vec![Made::new(Quantity::Running, vec![Subject::host("n2")], -1.0, 0.05).during(&[(0, 0.0, 6.0)])];
     let outside = vec![Made::new(Quantity::Running, vec![Subject::host("n3")], -1.0, 0.05).during(&[(0, 7.0, 10.0)])];
