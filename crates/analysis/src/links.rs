@@ -23,6 +23,7 @@ pub(crate) struct LinkCounts {
     /// Dropped before a limit of rate, because its queue was full.
     pub(crate) dropped_queue: u64,
     held: Box<[u8]>,
+    release_error: Box<[u8]>,
 }
 
 impl LinkCounts {
@@ -41,6 +42,7 @@ impl LinkCounts {
             too_big: reading.too_big,
             dropped_queue: reading.dropped_queue,
             held: reading.held.into(),
+            release_error: reading.release_error.into(),
         }
     }
 
@@ -57,9 +59,18 @@ impl LinkCounts {
 
 /// The times that packets of some readings spent in the emulator, ns.
 pub(crate) fn held<'a>(readings: impl Iterator<Item = &'a LinkCounts>) -> Result<Histogram, AnalysisError> {
+    sum(readings.map(|reading| &reading.held))
+}
+
+/// How much later than they were due the emulator released packets of some readings, ns.
+pub(crate) fn release_error<'a>(readings: impl Iterator<Item = &'a LinkCounts>) -> Result<Histogram, AnalysisError> {
+    sum(readings.map(|reading| &reading.release_error))
+}
+
+fn sum<'a>(encoded: impl Iterator<Item = &'a Box<[u8]>>) -> Result<Histogram, AnalysisError> {
     let mut sum = empty()?;
-    for reading in readings {
-        add_encoded(&reading.held, &mut sum)?;
+    for histogram in encoded {
+        add_encoded(histogram, &mut sum)?;
     }
     Ok(sum)
 }

@@ -143,7 +143,10 @@ impl<'a> SubjectEvidence<'a> {
         let judged = whole.enough && (whole.tells || !whole.target.tells);
         // A short period is heard against, if not for, what was asked.
         whole.enough = true;
-        if whole.contradicts() && !is_chance(row, &whole, &before, self.asks.clumping(quantity, &window.forces)) {
+        if whole.contradicts()
+            && !is_chance(row, &whole, &before, self.asks.clumping(quantity, &window.forces))
+            && !self.is_late_release(row, &whole, segment)?
+        {
             return Ok(Alone::Contradicts(refutation(row, &whole, "")));
         }
         let mut doubtful = false;
@@ -164,6 +167,20 @@ impl<'a> SubjectEvidence<'a> {
             return Ok(Alone::Contradicts(why));
         }
         Ok(if judged && !doubtful { Alone::Agrees } else { Alone::Few })
+    }
+
+    /// Whether packets came later than asked by no more than the emulator says itself that it released them late.
+    fn is_late_release(
+        &self,
+        row: &Row<'_>,
+        whole: &Observation<'_>,
+        segment: &Segment,
+    ) -> Result<bool, AnalysisError> {
+        let more = whole.measured.map_or(0.0, |measured| measured - whole.target.expected);
+        if row.asked.quantity != Quantity::OneWayDelay || more < 0.0 {
+            return Ok(false);
+        }
+        Ok(more <= whole.allowed + self.series.released_late(std::slice::from_ref(segment))?)
     }
 
     /// What a source says of one stretch as a whole; none where it cannot say anything.

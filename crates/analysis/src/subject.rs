@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::{FaultRecord, HostCounterRow, Quantity, Subject, WitnessRow};
+use brownout_record::{FaultRecord, Histogram, HostCounterRow, Quantity, Subject, WitnessRow};
 
 use crate::{
     AnalysisError, TrialEvidence,
     distribution::Distribution,
     index::Index,
-    links::{LinkCounts, held},
+    links::{LinkCounts, held, release_error},
     measure::{LEAN, Measure, Source, is_share},
     routes::MEASURED,
     samples::{self, Sample},
@@ -153,9 +153,7 @@ impl<'a> SubjectSeries<'a> {
                 Some(Distribution::of(delays.map(|delay| delay as f64).collect()))
             }
             (Source::Counters, Quantity::OneWayDelay) => {
-                let span = |row: &LinkCounts| (row.starts_ns, row.ends_ns());
-                let inside = inside(self.links, span, segments, self.class, self.spared);
-                Some(Distribution::Counted(held(inside.filter(|row| counts(row.starts_ns)))?))
+                Some(Distribution::Counted(held(self.settled(segments).filter(|row| counts(row.starts_ns)))?))
             }
             (
                 Source::Witness(name),
@@ -229,7 +227,7 @@ impl<'a> SubjectSeries<'a> {
     }
 
     fn counters(&self, quantity: Quantity, segments: &[Segment]) -> Result<Measure, AnalysisError> {
-        let inside = || inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared);
+        let inside = || self.settled(segments);
         let share = |hits: fn(&LinkCounts) -> u64, of: fn(&LinkCounts) -> u64| {
             let (settled, of_settled) = inside().fold((0, 0), |sum, row| (sum.0 + hits(row), sum.1 + of(row)));
             if of_settled > 0 {
@@ -243,12 +241,7 @@ impl<'a> SubjectSeries<'a> {
         };
         Ok(match quantity {
             Quantity::OneWayDelay | Quantity::DelaySpread => {
-                let mut times = held(inside())?;
-                if times.is_empty() && quantity == Quantity::OneWayDelay {
-                    // Counters are also read right after a brief fault came and right before it goes. What was on its way when it came is
-                    // in such a reading, but does not move its median.
-                    times = held(between(self.links, segments))?;
-                }
+                let times = if quantity == Quantity::OneWayDelay { self.held(segments)? } else { held(inside())? };
                 let at = |q: f64| times.value_at_quantile(q) as f64;
                 let value = if quantity == Quantity::OneWayDelay { at(0.5) } else { at(0.9) - at(0.1) };
                 Measure::exact((!times.is_empty()).then_some(value), times.len())
@@ -264,6 +257,27 @@ impl<'a> SubjectSeries<'a> {
             }
             _ => Measure::default(),
         })
+    }
+
+    /// The times that packets spent in the emulator, ns.
+    fn held(&self, segments: &[Segment]) -> Result<Histogram, AnalysisError> {
+        let times = held(self.settled(segments))?;
+        // Counters are also read right after a brief fault came and right before it goes. What was on its way when it came is in such
+        // a reading, but does not move its median.
+        if times.is_empty() { held(between(self.links, segments)) } else { Ok(times) }
+    }
+
+    /// How late the emulator says itself that it released packets, ns: a quarter of them, at least so much. A processor that was taken
+    /// for two milliseconds holds up all packets of a period of a hundred, and that is not the fault's doing.
+    pub(crate) fn released_late(&self, segments: &[Segment]) -> Result<f64, AnalysisError> {
+        let errors = release_error(self.settled(segments))?;
+        let errors = if errors.is_empty() { release_error(between(self.links, segments))? } else { errors };
+        Ok(if errors.is_empty() { 0.0 } else { errors.value_at_quantile(0.75) as f64 })
+    }
+
+    /// The readings of counters in some segments, once what is in force has settled.
+    fn settled<'b>(&'b self, segments: &'b [Segment]) -> impl Iterator<Item = &'b LinkCounts> {
+        inside(self.links, |row| (row.starts_ns, row.ends_ns()), segments, self.class, self.spared)
     }
 
     /// What the receiving kernel threw away, beside what the emulator damaged, of all that came to it.

@@ -141,6 +141,8 @@ pub struct Scenario {
     pub absent: Vec<(String, f64, f64)>,
     /// Whether the record says when each answer came, as it does since it has answer times.
     pub answer_times: bool,
+    /// How much later than they were due the emulator says that it released packets, ns.
+    pub released_late: u64,
     /// Whether a database answers late now and then.
     pub late_answers: bool,
     /// Who leads, where operations are proposals: who is asked waits for the leader, and that for the nearest other member.
@@ -180,6 +182,7 @@ impl Default for Scenario {
             silent: Vec::new(),
             absent: Vec::new(),
             answer_times: false,
+            released_late: 10_000,
             late_answers: false,
             leader: None,
             database: Vec::new(),

@@ -320,7 +320,7 @@ impl Scenario {
             reordered: 0,
             cut: 0,
             too_big: 0,
-            release_error: histogram([10_000]),
+            release_error: histogram([self.released_late]),
             held: histogram([]),
         };
         let mut carried = [0.0; 5];
