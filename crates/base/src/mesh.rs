@@ -3,7 +3,7 @@ use std::{io, net::Ipv4Addr, sync::Arc};
 use crate::Link;
 
 /// A host that can be entered: a network namespace with an address of its own, whoever made it.
-pub trait EnterableHost: Sync {
+pub trait EnterableHost: Send + Sync {
     /// The host's name, such as `n1`.
     fn name(&self) -> &str;
 

@@ -36,6 +36,7 @@ pub(crate) struct Received {
 }
 
 /// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
+#[derive(Debug)]
 pub(crate) struct Socket {
     socket: UdpSocket,
     address: SocketAddr,
@@ -52,26 +53,28 @@ impl Socket {
         network: &dyn Mesh,
         more: impl Fn() -> T + Sync,
     ) -> Result<Vec<(Socket, T)>, ProbeError> {
-        let open = |host: &dyn EnterableHost| {
-            let failed = |action| {
-                move |source| {
-                    let (host, address) = (host.name().to_owned(), host.address());
-                    ProbeError::Socket { host, address, action, source }
-                }
-            };
-            host.enter().map_err(failed("enter the host"))?;
-            let socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"));
-            socket.map(|socket| (socket, more()))
+        wandering(|| network.enterable_hosts().into_iter().map(|host| Self::open_there(host, &more)).collect())
+    }
+
+    /// The same inside of one host.
+    pub(crate) fn open_in<T: Send>(
+        host: &dyn EnterableHost,
+        more: impl Fn() -> T + Sync,
+    ) -> Result<(Socket, T), ProbeError> {
+        wandering(|| Self::open_there(host, &more))
+    }
+
+    /// Takes the calling thread along.
+    fn open_there<T>(host: &dyn EnterableHost, more: &impl Fn() -> T) -> Result<(Socket, T), ProbeError> {
+        let failed = |action| {
+            move |source| {
+                let (host, address) = (host.name().to_owned(), host.address());
+                ProbeError::Socket { host, address, action, source }
+            }
         };
-        // On a thread of their own, which goes from host to host: the caller's stays where it is.
-        thread::scope(|scope| {
-            thread::Builder::new()
-                .name("sockets".to_owned())
-                .spawn_scoped(scope, || network.enterable_hosts().into_iter().map(open).collect())
-                .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        host.enter().map_err(failed("enter the host"))?;
+        let socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"));
+        socket.map(|socket| (socket, more()))
     }
 
     /// A socket on `address`, any port, in the calling thread's namespace.
@@ -148,6 +151,18 @@ impl Socket {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Does `work` on a thread of its own, which may go from host to host: the caller's stays where it is.
+fn wandering<T: Send>(work: impl FnOnce() -> Result<T, ProbeError> + Send) -> Result<T, ProbeError> {
+    thread::scope(|scope| {
+        thread::Builder::new()
+            .name("sockets".to_owned())
+            .spawn_scoped(scope, work)
+            .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Reads `SCM_TIMESTAMPNS` and `SO_RXQ_OVFL` (socket(7)) among the control messages of a received `message`. The latter
