@@ -19,13 +19,14 @@ use serde_json::Value;
 struct Spinners(Vec<Child>);
 
 impl Spinners {
-    /// A shell under a name of its own.
+    /// A shell under a name of its own, and in a session of its own, as from another terminal: kernels share processors out among
+    /// sessions (`sched_autogroup`), and those that spin would get but what `brownout` leaves of its own share.
     fn start(directory: &Path) -> Self {
         let program = directory.join("spin");
         fs::copy("/bin/sh", &program).unwrap();
         let spin = |_| {
-            let mut command = Command::new(&program);
-            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).stdout(Stdio::null());
+            let mut command = Command::new("setsid");
+            command.arg(&program).args(["-c", "while :; do :; done"]).stdin(Stdio::null()).stdout(Stdio::null());
             command.spawn().unwrap()
         };
         Spinners((0..thread::available_parallelism().unwrap().get()).map(spin).collect())
