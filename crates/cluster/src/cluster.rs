@@ -142,14 +142,15 @@ impl Cluster {
         let supervisor =
             |member: &Member| Arc::new(Supervisor::new(member.name.clone(), member.logs.clone(), log_files));
         let supervisors: Vec<_> = members.iter().map(supervisor).collect();
-        let node = |((member, supervisor), hands): ((&Member, &Arc<Supervisor>), &Option<Arc<dyn Hands>>)| Node {
+        let owners = supervisors.iter().zip(&hands);
+        let nodes = members.iter().zip(owners).map(|(member, (supervisor, hands))| Node {
             name: member.name.clone(),
             address: member.address,
             logs: member.logs.clone(),
             supervisor: Arc::clone(supervisor),
             hands: hands.clone(),
-        };
-        let nodes = members.iter().zip(&supervisors).zip(&hands).map(node).collect();
+        });
+        let nodes = nodes.collect();
         let parts = Parts { database, members, networks, supervisors, hands, variables, owner };
         Cluster { parts: Arc::new(parts), nodes, logs, begun_ns: brownout_base::clock::monotonic_ns() }
     }

@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn what_is_lacking_is_named() {
         assert_eq!(Machine::with(u64::MAX).lacks(), None);
-        assert_eq!(Machine::with(u64::MAX & !(1 << 13)).lacks().as_deref(), Some("CAP_NET_RAW"));
+        assert_eq!(Machine::with(!(1 << 13)).lacks().as_deref(), Some("CAP_NET_RAW"));
         assert_eq!(Machine::with(0).lacks().map(|words| words.matches("CAP_").count()), Some(NEEDED.len()));
     }
 

@@ -50,7 +50,7 @@ impl SelectionArguments {
         let names: Vec<String> = self.names.iter().flat_map(|name| name.split(',')).map(str::to_owned).collect();
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let ways = [
-            (!names.is_empty()).then(|| ("names", By::Names(names))),
+            (!names.is_empty()).then_some(("names", By::Names(names))),
             self.project.clone().map(|project| ("--project", By::Project(project))),
             self.label.clone().map(|label| ("--label", By::Label(label))),
             (!self.pids.is_empty()).then(|| ("--pids", By::Pids(self.pids.clone()))),

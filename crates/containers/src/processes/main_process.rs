@@ -207,8 +207,7 @@ fn is_stopped(threads: &str) -> bool {
 /// `NSpid:` of `/proc/PID/status`: its numbers, ours first and its own last.
 fn is_first(status: &str) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
-    let mut numbers = numbers.split_ascii_whitespace().skip(1);
-    numbers.next_back() == Some("1")
+    numbers.split_ascii_whitespace().skip(1).last() == Some("1")
 }
 
 /// What `/proc/PID/stat` tells of the first thread: that file itself adds up the times of all threads for every reader. The

@@ -23,7 +23,11 @@ use super::{
     machine,
     seen::Seen,
 };
-use crate::{LabError, controls::EndedNodes, experiment::{ContainersFound, moved}};
+use crate::{
+    LabError,
+    controls::EndedNodes,
+    experiment::{ContainersFound, moved},
+};
 
 /// Between two looks at who has ended or was started again; also how long the end can be delayed. A probe that does not arrive
 /// counts as lost much later: until then it is known whose gap it is of.

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-use brownout_containers::{By, Container, Runtime, Selection, What, described};
+use brownout_containers::{Container, Runtime, Selection, What, described};
 use serde::{Deserialize, Serialize};
 
 use crate::hosts::Hosts;

@@ -179,6 +179,7 @@ pub(super) fn family(address: IpAddr) -> u8 {
 }
 
 /// A netlink request under construction, or a part of one.
+#[derive(Clone)]
 pub(super) struct Message(Vec<u8>);
 
 /// Bytes of `struct nlmsghdr`.
