@@ -84,6 +84,8 @@ struct Home {
     statistics: Statistics,
     /// The interfaces by which its packets come to the emulator.
     interfaces: Vec<String>,
+    /// Packets wait for the emulator in its kernel, which has stamped their arrival.
+    holds_arrived: bool,
     /// What its kernel had counted before we came.
     before: ChecksumErrors,
 }
@@ -97,6 +99,8 @@ pub(crate) struct Found {
     pub(crate) namespace: Arc<OwnedFd>,
     /// The devices of the exits.
     pub(crate) interfaces: Vec<String>,
+    /// See [`EnterableHost::holds_arrived`].
+    pub(crate) holds_arrived: bool,
 }
 
 impl Found {
@@ -117,8 +121,8 @@ impl Found {
         let statistics = Statistics::open();
         // If they cannot be read now, then later neither, and that is told.
         let before = statistics.checksum_errors().unwrap_or_default();
-        let Found { address, address6, namespace, interfaces } = self;
-        Home { address, address6, namespace, statistics, interfaces, before }
+        let Found { address, address6, namespace, interfaces, holds_arrived } = self;
+        Home { address, address6, namespace, statistics, interfaces, holds_arrived, before }
     }
 }
 
@@ -236,5 +240,9 @@ impl EnterableHost for Host {
 
     fn enter(&self) -> io::Result<()> {
         self.enter()
+    }
+
+    fn holds_arrived(&self) -> bool {
+        self.home().holds_arrived
     }
 }

@@ -152,6 +152,7 @@ fn whoever_comes_second_is_told_who_was_first() {
 #[test]
 fn a_host_that_was_started_again_is_attached_to_again() {
     for by in ways() {
+        println!("packets {by}");
         let mut others = Others::of(by);
         let network = others.attach_by(by);
         let late = [link(&network, "c", "a"), link(&network, LOAD, "c")];

@@ -11,6 +11,7 @@
 mod error;
 mod moves;
 mod probes;
+mod prompt;
 mod selection;
 mod socket;
 mod stamps;

@@ -4,6 +4,7 @@ use std::{
     io::{self, IoSlice},
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     os::fd::AsRawFd,
+    sync::Arc,
     thread,
 };
 
@@ -16,7 +17,7 @@ use rustix::net::{
     },
 };
 
-use crate::error::ProbeError;
+use crate::{error::ProbeError, prompt::Prompt};
 
 /// What a socket may hold, in bytes of kernel memory: some 5,000 probes, two seconds and a half of the whole
 /// budget at one host. The kernel's default holds 300.
@@ -35,10 +36,12 @@ pub(crate) struct Received {
     pub(crate) overflowed: u32,
 }
 
-/// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
+/// A non-blocking UDP socket whose datagrams carry the time at which they arrived: the kernel's, but for hosts in which they are
+/// held back after that.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    socket: UdpSocket,
+    socket: Arc<UdpSocket>,
+    prompt: Option<Prompt>,
     address: SocketAddr,
 }
 
@@ -73,8 +76,11 @@ impl Socket {
             }
         };
         host.enter().map_err(failed("enter the host"))?;
-        let socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"));
-        socket.map(|socket| (socket, more()))
+        let mut socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"))?;
+        if host.holds_arrived() {
+            socket.prompt = Some(Prompt::start(&socket.socket).map_err(failed("start a thread that takes datagrams"))?);
+        }
+        Ok((socket, more()))
     }
 
     /// A socket on `address`, any port, in the calling thread's namespace.
@@ -89,7 +95,7 @@ impl Socket {
         set_socket_send_buffer_size_force(&socket, SEND_BUFFER)
             .or_else(|_| set_socket_send_buffer_size(&socket, SEND_BUFFER))?;
         let address = socket.local_addr()?;
-        Ok(Socket { socket, address })
+        Ok(Socket { socket: Arc::new(socket), prompt: None, address })
     }
 
     /// Where it is reached from other hosts.
@@ -130,26 +136,34 @@ impl Socket {
 
     /// The next datagram; `None` when there is none at the moment.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // Room for one timestamp and one count; u64 for the alignment that control messages need. rustix reads neither.
-        let mut control = [0u64; 8];
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: all bytes zero is a valid `msghdr`.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: `message` points to buffers that are writable for the lengths it states.
-        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, 0) };
-        match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
-            Ok(length) => {
-                let mut received = Received { length, realtime_ns: None, overflowed: 0 };
-                read_control(&message, &mut received);
-                Ok(Some(received))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
+        match &self.prompt {
+            Some(prompt) => prompt.next(buffer),
+            None => receive(&self.socket, buffer),
         }
+    }
+}
+
+/// The next datagram of a socket, with what the kernel says; `None` when there is none at the moment.
+pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    // Room for one timestamp and one count; u64 for the alignment that control messages need. rustix reads neither.
+    let mut control = [0u64; 8];
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all bytes zero is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` points to buffers that are writable for the lengths it states.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
+        Ok(length) => {
+            let mut received = Received { length, realtime_ns: None, overflowed: 0 };
+            read_control(&message, &mut received);
+            Ok(Some(received))
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -22,6 +22,8 @@ const REMEDY: &str = "this needs Linux 5.17 with CONFIG_NF_TABLES_NETDEV, CONFIG
 struct Forward {
     host: String,
     exit: Exit,
+    /// The number of the interface.
+    index: u32,
     /// The number of the TAP.
     tap: u32,
     /// `None` when all passes.
@@ -51,7 +53,8 @@ pub(super) fn open(host: &str, exit: &Exit) -> Result<(Opened, Port), NetworkErr
     let messages = RawSockets::open(MARK).map_err(configure("open a raw socket (CAP_NET_RAW is needed)"))?;
     let diverter = Diverter::open(interface)
         .map_err(configure("open a netlink socket to nf_tables (CONFIG_NF_TABLES is needed)"))?;
-    let forward = Forward { host: host.to_owned(), exit: exit.clone(), tap: tap.index(), diverter: Some(diverter) };
+    let forward =
+        Forward { host: host.to_owned(), exit: exit.clone(), index, tap: tap.index(), diverter: Some(diverter) };
     let opened = Opened::at(exit, index, mtu, tap.name().to_owned(), forward);
     Ok((opened, Port::Exit(emulator::Exit { tap, packets, messages })))
 }
@@ -67,7 +70,7 @@ impl Diversion for Forward {
     fn begin(&mut self, place: &Place<'_>) -> Result<(), NetworkError> {
         let Some(diverter) = &self.diverter else { return Ok(()) };
         let diverted = leaving(place.hosts, place.number, &self.exit);
-        let started = diverter.start(&self.exit.interface, self.tap, MARK, &diverted);
+        let started = diverter.start(&self.exit.interface, [self.index, self.tap], MARK, &diverted);
         started.map_err(|source| self.refused(diverter, source))
     }
 

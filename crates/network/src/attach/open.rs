@@ -47,12 +47,12 @@ pub(super) fn open_all(way: Way, id: HostId, spec: &AttachedSpec) -> Result<(Hos
         action: "read its TCP congestion control".to_owned(),
         source,
     };
-    let found = found_in(spec, opened.iter().map(|(one, _)| one));
+    let found = found_in(way, spec, opened.iter().map(|(one, _)| one));
     Ok((found.into_host(id, spec.name.clone()).map_err(failed)?, opened))
 }
 
 /// What is known of a host in which these are open.
-pub(super) fn found_in<'a>(host: &AttachedSpec, opened: impl Iterator<Item = &'a Opened>) -> Found {
+pub(super) fn found_in<'a>(way: Way, host: &AttachedSpec, opened: impl Iterator<Item = &'a Opened>) -> Found {
     let v4 = host.addresses.iter().find_map(|address| match address {
         IpAddr::V4(address) => Some(*address),
         IpAddr::V6(_) => None,
@@ -67,5 +67,6 @@ pub(super) fn found_in<'a>(host: &AttachedSpec, opened: impl Iterator<Item = &'a
         address6: v6,
         namespace: Arc::clone(&host.namespace),
         interfaces: opened.filter_map(|one| one.device.clone()).collect(),
+        holds_arrived: way == Way::Queue,
     }
 }

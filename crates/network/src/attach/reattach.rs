@@ -98,7 +98,7 @@ impl Moved {
                 }
             }
         }
-        found_in(spec, kept.iter().chain(opened.iter().map(|(one, _)| one))).replaces(host);
+        found_in(way, spec, kept.iter().chain(opened.iter().map(|(one, _)| one))).replaces(host);
         Moved { kept, gone, opened, failure }
     }
 }

@@ -25,19 +25,20 @@ impl Diverter {
         Ok(Diverter { owner: Owner::open()?, table })
     }
 
-    /// Diverts from now on what leaves by `interface` to the one with number `to`, but for packets with this mark.
+    /// Diverts from now on what leaves by `interface`, which has the number `at`, to the one with number `to`, but for packets with
+    /// this mark.
     ///
     /// # Errors
     /// The kernel's: `EPERM`, `EEXIST` or `EBUSY` where somebody else diverts it already (see [`Diverter::holder`]);
     /// `ENOENT` or `EOPNOTSUPP` where it lacks what is needed.
-    pub(crate) fn start(&self, interface: &str, to: u32, mark: u32, diverted: &Diverted) -> io::Result<()> {
+    pub(crate) fn start(&self, interface: &str, [at, to]: [u32; 2], mark: u32, diverted: &Diverted) -> io::Result<()> {
         let mut batch = Batch::new();
         self.table.add(&mut batch);
         for family in [Family::V4, Family::V6] {
             self.table.add_sets(&mut batch, family, diverted);
         }
         let hook = Hook { number: libc::NF_NETDEV_EGRESS, priority: 0, device: Some(interface) };
-        self.table.add_chain(&mut batch, CHAIN, &hook, rules::forwarding(diverted, to, mark));
+        self.table.add_chain(&mut batch, CHAIN, &hook, rules::forwarding(diverted, at, to, mark));
         self.owner.run(batch)
     }
 

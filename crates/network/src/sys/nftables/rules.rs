@@ -18,12 +18,15 @@ const LOOPBACK: u32 = 1;
 /// A packet to this host and to nobody else (`PACKET_HOST`, `linux/if_packet.h`).
 const TO_THIS_HOST: u8 = 0;
 
-/// At a way out: forwards to the interface with number `to`, but for packets with this mark, which were carried already.
-pub(super) fn forwarding(diverted: &Diverted, to: u32, mark: u32) -> Vec<Message> {
+/// At the way out with number `at`: forwards to the interface with number `to`, but for packets with this mark, which were carried
+/// already.
+pub(super) fn forwarding(diverted: &Diverted, at: u32, to: u32, mark: u32) -> Vec<Message> {
+    // Linux 6.16 and later hooks a chain again to an interface of the same name, of which nobody here knows anything.
+    let another = [meta(libc::NFT_META_OIF), compare(libc::NFT_CMP_NEQ, &at.to_ne_bytes()), accept()];
     let carried = [meta(libc::NFT_META_MARK), compare(libc::NFT_CMP_EQ, &mark.to_ne_bytes()), accept()];
     let group = [payload(libc::NFT_PAYLOAD_LL_HEADER, 0, 1), mask(GROUP), compare(libc::NFT_CMP_NEQ, &[0]), accept()];
     let neighbours = is_protocol(&Family::V6).into_iter().chain(neighbours());
-    let mut rules = vec![list(carried), list(alone()), list(group), list(neighbours)];
+    let mut rules = vec![list(another), list(carried), list(alone()), list(group), list(neighbours)];
     for family in [Family::V4, Family::V6] {
         let mut rule = is_protocol(&family).to_vec();
         rule.extend(is_diverted(&family, diverted));
@@ -89,7 +92,7 @@ mod tests {
         let both = Diverted { from: Addresses::AllBut(Vec::new()), ..one.clone() };
         let counts = [&any, &one, &both].map(|diverted| is_diverted(&Family::V4, diverted).len());
         assert_eq!(counts, [0, 2, 4]);
-        assert_eq!(forwarding(&both, 1, 2).len(), 6);
+        assert_eq!(forwarding(&both, 1, 2, 3).len(), 7);
         let queues = [Family::V4, Family::V6].map(|family| queueing(family, &both, words::queue(1)).len());
         assert_eq!(queues, [4, 5]);
     }
