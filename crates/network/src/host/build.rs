@@ -75,7 +75,7 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
     let service = settings.has_overlay.then(|| spec.service());
     let interfaces = vec![INTERFACE.to_owned()];
     let before = ChecksumErrors::default();
-    let home = Arc::new(Home { address, address6, namespace, statistics, interfaces, before });
+    let home = Arc::new(Home { address, address6, namespace, statistics, interfaces, holds_arrived: false, before });
     let inner = Inner { id, name, service, congestion_control, home: RwLock::new(home) };
     Ok((Host(Arc::new(inner)), tun))
 }

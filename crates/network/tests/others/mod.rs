@@ -143,7 +143,9 @@ impl Others {
         let load = Namespace::new();
         load.says("ip link set lo up");
         load.says("ip link add br0 type bridge");
-        load.says("ip link set br0 addrgenmode none up");
+        // In one command, the interface would be up first, and its link-local address tentative for a second.
+        load.says("ip link set br0 addrgenmode none");
+        load.says("ip link set br0 up");
         load.says("ip address add 10.99.0.1/24 dev br0");
         load.says("ip -6 address add fd99::1/64 dev br0 nodad");
         let others = Others { containers: CONTAINERS.iter().map(|_| Namespace::new()).collect(), load };
@@ -178,9 +180,11 @@ impl Others {
     fn plug(&self, number: usize) {
         let (container, load) = (&self.containers[number], &self.load);
         load.says(&format!("ip link add veth{number} type veth peer name eth0 netns {}", container.path()));
-        load.says(&format!("ip link set veth{number} addrgenmode none master br0 up"));
+        load.says(&format!("ip link set veth{number} addrgenmode none master br0"));
+        load.says(&format!("ip link set veth{number} up"));
         container.says("ip link set lo up");
-        container.says("ip link set eth0 addrgenmode none up");
+        container.says("ip link set eth0 addrgenmode none");
+        container.says("ip link set eth0 up");
         container.says(&format!("ip address add 10.99.0.{}/24 dev eth0", number + 2));
         container.says(&format!("ip -6 address add fd99::{}/64 dev eth0 nodad", number + 2));
         container.says("ip route add default via 10.99.0.1");
