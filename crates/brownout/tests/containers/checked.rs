@@ -18,7 +18,7 @@ fn check(directory: &Path, pids: &str, cluster: &str, fault: &str) -> (Option<i3
         "ground: {{ containers: {{ pids: [{pids}] }} }}\n\
          cluster: {{ {cluster} }}\n\
          load: {{ population: 500, rate: 100/s }}\n\
-         phases: {{ warm-up: 12s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
+         phases: {{ warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }}\n\
          faults:\n  - {fault}\n\
          trials: 1\nwithout-fault: 0\nobjective: {{ p95: 2s }}\n"
     );

@@ -96,7 +96,7 @@ fn the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was() {
             experiment().to_str().unwrap(),
             "--out",
             project.directory().to_str().unwrap(),
-            "--set=phases={warm-up: 12s, baseline: 5s, fault: 60s, recovery: 5s}",
+            "--set=phases={warm-up: 16s, baseline: 5s, fault: 60s, recovery: 5s}",
             "--set=trials=1",
             "--set=without-fault=0",
         ]);

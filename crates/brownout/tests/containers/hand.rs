@@ -139,7 +139,7 @@ fn an_experiment_file_says_by_itself_which_containers_are_attached() {
     apart(&an_experiment_file_says_by_itself_which_containers_are_attached, || {
         let shop = Shop::open();
         let directory = tempfile::tempdir().unwrap();
-        let path = file(directory.path(), &by_pids(&shop), "{ warm-up: 12s, baseline: 8s }", "  []\n");
+        let path = file(directory.path(), &by_pids(&shop), "{ warm-up: 16s, baseline: 8s }", "  []\n");
         let path = path.to_str().unwrap();
         let before = shop.setup();
         let space = Workspace::new();

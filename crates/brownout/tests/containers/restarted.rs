@@ -29,7 +29,7 @@ fn a_container_that_is_started_again_in_mid_fault_is_hit_again_and_measured_agai
         let mut shop = Shop::open();
         let engine = Engine::of(&shop.hosts, &shop.pids());
         let out = tempfile::tempdir().unwrap();
-        let phases = "{ warm-up: 12s, baseline: 8s, fault: 40s, recovery: 8s }";
+        let phases = "{ warm-up: 16s, baseline: 8s, fault: 40s, recovery: 8s }";
         let file = file(out.path(), &engine.ground(), phases, "  - slow: { host: n2, delay: 200ms }\n");
         let runs = out.path().join("runs");
         let mut running = Running::start(&[file.to_str().unwrap(), "--out", runs.to_str().unwrap()]);

@@ -17,7 +17,7 @@ use super::{
     hosts::{Shop, etcd},
 };
 
-const PHASES: &str = "{ warm-up: 12s, baseline: 8s, fault: 11s, recovery: 8s }";
+const PHASES: &str = "{ warm-up: 16s, baseline: 8s, fault: 11s, recovery: 8s }";
 const SLOW: &str = "  - slow: { host: n2, delay: 40ms }\n";
 
 /// The processes of a shop, as a file's `ground.containers` has them.
@@ -89,7 +89,7 @@ fn sigkill_of_a_run_in_the_middle_of_its_fault_leaves_nothing_and_connections_al
         connection.assert_fast();
         let before = shop.setup();
         let out = tempfile::tempdir().unwrap();
-        let phases = "{ warm-up: 10s, baseline: 5s, fault: 40s, recovery: 6s }";
+        let phases = "{ warm-up: 16s, baseline: 5s, fault: 40s, recovery: 6s }";
         let faults = "
   - slow: { host: n2, delay: 200ms }
   - flaky: { host: n3, loss: 20% }

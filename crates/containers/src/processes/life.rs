@@ -149,6 +149,12 @@ impl Life {
         main.as_mut().map_or(Ok(()), |main| main.hold(healer, fresh))
     }
 
+    /// Holds those of its processes, too, that have come since it is held; a freezer does so by itself.
+    fn hold_newcomers(&mut self) -> io::Result<()> {
+        let Life { main, healer, .. } = self;
+        main.as_mut().filter(|main| !main.has_freezer()).map_or(Ok(()), |main| main.hold(healer, false))
+    }
+
     /// Lets it go on.
     pub(super) fn let_go(&mut self) -> io::Result<()> {
         let Life { main, healer, .. } = self;
@@ -168,6 +174,10 @@ impl Life {
     /// For the governor: holds it, or lets it go on unless somebody paused it.
     pub(super) fn throttle(&mut self, on: bool) {
         if self.throttled == on || (on && !self.lives()) {
+            // One that was started meanwhile uses all that the others may not, and so they would never go on.
+            if on && self.throttled {
+                let _ = self.hold_newcomers();
+            }
             return;
         }
         // What cannot be held or let go now is tried again in the next period.

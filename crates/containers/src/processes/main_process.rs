@@ -96,6 +96,11 @@ impl Main {
         self.groups.freezer.as_ref().filter(|freezer| freezer.is_ours)
     }
 
+    /// Whether whatever it starts stands with it, once it is held.
+    pub(super) fn has_freezer(&self) -> bool {
+        self.freezer().is_some()
+    }
+
     /// What thaws them, where they are frozen.
     pub(super) fn thaw(&self) -> Option<Thaw> {
         self.freezer().map(|freezer| (freezer.file(), freezer.word(false)))
