@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brownout_record::{FaultRecord, Histogram, HostCounterRow, Quantity, Subject, WitnessRow};
+use brownout_record::{FaultRecord, HostCounterRow, Quantity, Subject, WitnessRow};
 
 use crate::{
     AnalysisError, TrialEvidence,
@@ -241,7 +241,10 @@ impl<'a> SubjectSeries<'a> {
         };
         Ok(match quantity {
             Quantity::OneWayDelay | Quantity::DelaySpread => {
-                let times = if quantity == Quantity::OneWayDelay { self.held(segments)? } else { held(inside())? };
+                let times = match quantity {
+                    Quantity::OneWayDelay => held(self.timed(segments).into_iter())?,
+                    _ => held(inside())?,
+                };
                 let at = |q: f64| times.value_at_quantile(q) as f64;
                 let value = if quantity == Quantity::OneWayDelay { at(0.5) } else { at(0.9) - at(0.1) };
                 Measure::exact((!times.is_empty()).then_some(value), times.len())
@@ -259,19 +262,19 @@ impl<'a> SubjectSeries<'a> {
         })
     }
 
-    /// The times that packets spent in the emulator, ns.
-    fn held(&self, segments: &[Segment]) -> Result<Histogram, AnalysisError> {
-        let times = held(self.settled(segments))?;
+    /// The readings that say how long packets took in some segments.
+    fn timed<'b>(&'b self, segments: &'b [Segment]) -> Vec<&'b LinkCounts> {
+        let settled: Vec<&LinkCounts> = self.settled(segments).collect();
         // Counters are also read right after a brief fault came and right before it goes. What was on its way when it came is in such
         // a reading, but does not move its median.
-        if times.is_empty() { held(between(self.links, segments)) } else { Ok(times) }
+        let is_brief = settled.iter().all(|row| row.delivered == 0);
+        if is_brief { between(self.links, segments).collect() } else { settled }
     }
 
     /// How late the emulator says itself that it released packets, ns: a quarter of them, at least so much. A processor that was taken
     /// for two milliseconds holds up all packets of a period of a hundred, and that is not the fault's doing.
     pub(crate) fn released_late(&self, segments: &[Segment]) -> Result<f64, AnalysisError> {
-        let errors = release_error(self.settled(segments))?;
-        let errors = if errors.is_empty() { release_error(between(self.links, segments))? } else { errors };
+        let errors = release_error(self.timed(segments).into_iter())?;
         Ok(if errors.is_empty() { 0.0 } else { errors.value_at_quantile(0.75) as f64 })
     }
 

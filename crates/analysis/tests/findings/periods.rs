@@ -447,12 +447,12 @@ fn periods_in_which_no_probe_can_tell_are_proven_by_the_packets_of_the_load() {
 #[test]
 fn a_brief_period_may_be_as_much_too_long_as_the_emulator_says_that_it_was_late() {
     let brief: Vec<(u32, f64, f64)> = (0..10).map(|at| 0.6 * f64::from(at)).map(|from| (0, from, from + 0.1)).collect();
-    let third = vec![(1.2, 1.3)];
     let made = Made::new(Quantity::OneWayDelay, pair(), 50e6, 1e6).during(&brief);
-    let stutters = |shown, released_late| {
-        let does = Does::Otherwise(shown, third.clone());
+    let otherwise = |shown, from_to, released_late| {
+        let does = Does::Otherwise(shown, vec![from_to]);
         first_fault(&Scenario { released_late, ..Scenario::of(vec![made.clone().does(does)]) })
     };
+    let stutters = |shown, released_late| otherwise(shown, (1.2, 1.3), released_late);
     let late = stutters(51.9e6, 2_000_000);
     assert_eq!((late.verdict, &late.reasons[..]), (Proof::Proven, &[][..]));
     // Nobody says that the emulator was late; it was not late by so much; or what was asked was not all there.
@@ -461,4 +461,7 @@ fn a_brief_period_may_be_as_much_too_long_as_the_emulator_says_that_it_was_late(
         assert_eq!(fault.verdict, Proof::Refuted, "{shown}, {released_late}");
         assert!(fault.reasons[0].contains("period 3 of 10"), "{:?}", fault.reasons);
     }
+    // An emulator that is late in each of them makes another delay than was asked, whatever it says.
+    let always = otherwise(51.9e6, (0.0, 20.0), 2_000_000);
+    assert_eq!(always.verdict, Proof::Refuted, "{:?}", always.reasons);
 }
