@@ -7,6 +7,7 @@ use brownout_units::Delay;
 use hdrhistogram::Histogram;
 
 use super::{
+    least::Least,
     measure, sleeper,
     udp::{self, Stream},
     veth::Veth,
@@ -28,13 +29,16 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 /// A row per delay and rate: each packet's release error, by the emulator's own count, and what it took beyond the delay
 /// from the sender to the receiving kernel's stamp; the same on the kernel's path, delayed by netem where there is one;
 /// and how late a thread ran that only slept, as urgently and as often as the emulator has to wake.
-pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
+pub fn release_errors(emulator: &Network, veth: &Veth, least: &Least, lasts: Duration) {
     println!("\nhow late, µs: p50 / p99 / p99.9 of 60-byte UDP packets");
     let [own, ours, theirs] = ["emulator: release error", "emulator: one way − delay", "veth + netem: one way − delay"];
-    let only = "a thread that only sleeps";
-    println!("{:>8}  {:>8}  {own:>26}  {only:>26}  {ours:>28}  {theirs:>28}  missing", "delay", "packets/s");
+    let [only, bare] = ["a thread that only sleeps", "the least, never asleep"];
+    println!(
+        "{:>8}  {:>8}  {own:>26}  {only:>26}  {bare:>26}  {ours:>28}  {theirs:>28}  missing",
+        "delay", "packets/s"
+    );
     let netem = veth.netem(Duration::from_millis(1));
-    let (mut p99s, mut beside_sleeping) = (Vec::new(), Vec::new());
+    let (mut p99s, mut beside) = (Vec::new(), Vec::new());
     for delay in std::iter::once(None).chain(DELAYS.map(Some)) {
         let asked: Delay = delay.unwrap_or("0ms").parse().expect("a delay");
         for rate in RATES {
@@ -47,11 +51,12 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
             let counters = emulator.control().take_counters().expect("the emulator runs");
             let release = &counters[0].release_error;
             let sleeping = delay.map(|_| sleeper::lateness(udp::apart(rate), lasts, emulator.realtime()));
-            if let Some(sleeping) = &sleeping {
+            let bare = delay.map(|_| least.lateness(rate, lasts, asked.duration(), emulator.realtime()));
+            if let (Some(sleeping), Some(bare)) = (&sleeping, &bare) {
                 p99s.push(p99_us(release));
-                beside_sleeping.push((rate, p99_us(release) / p99_us(sleeping)));
+                beside.push((rate, [sleeping, bare].map(|other| p99_us(release) / p99_us(other))));
             }
-            let beside = match (delay, &netem) {
+            let by_netem = match (delay, &netem) {
                 (Some(_), Err(_)) => "–".to_owned(),
                 (delay, _) => {
                     if delay.is_some() {
@@ -63,9 +68,9 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
                 }
             };
             let release = if delay.is_some() { quantiles(release) } else { "–".to_owned() };
-            let sleeping = sleeping.as_ref().map_or("–".to_owned(), quantiles);
+            let [sleeping, bare] = [sleeping, bare].map(|late| late.as_ref().map_or("–".to_owned(), quantiles));
             println!(
-                "{:>8}  {rate:>8}  {release:>26}  {sleeping:>26}  {:>28}  {beside:>28}  {:.2} %",
+                "{:>8}  {rate:>8}  {release:>26}  {sleeping:>26}  {bare:>26}  {:>28}  {by_netem:>28}  {:.2} %",
                 delay.unwrap_or("none"),
                 quantiles(&stream.beyond),
                 stream.lost_share() * 100.0
@@ -83,9 +88,11 @@ pub fn release_errors(emulator: &Network, veth: &Veth, lasts: Duration) {
         p99s.len()
     );
     for rate in RATES {
-        let ratios = beside_sleeping.iter().filter(|(of, _)| *of == rate).map(|(_, ratio)| format!("{ratio:.1}"));
-        let ratios = ratios.collect::<Vec<_>>().join(", ");
-        println!("that p99 ÷ the p99 of a thread that only sleeps, at {rate}/s by delay: {ratios}");
+        for (n, name) in [only, bare].iter().enumerate() {
+            let ratios = beside.iter().filter(|(of, _)| *of == rate).map(|(_, ratios)| format!("{:.1}", ratios[n]));
+            let ratios = ratios.collect::<Vec<_>>().join(", ");
+            println!("that p99 ÷ the p99 of {name}, at {rate}/s by delay: {ratios}");
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The reference: two namespaces, joined by veth pairs and a bridge in a third.
 
-use std::{fs::File, net::Ipv4Addr, os::fd::AsRawFd, process::Command, thread, time::Duration};
+use std::{net::Ipv4Addr, process::Command, time::Duration};
 
-use super::Hosts;
+use super::{Hosts, namespace::Namespace};
 
 pub struct Veth {
     hosts: [Namespace; 2],
@@ -60,41 +60,5 @@ impl Hosts for Veth {
 
     fn address(&self, host: usize) -> Ipv4Addr {
         address(host)
-    }
-}
-
-/// A network namespace, which goes when this is dropped.
-struct Namespace(File);
-
-impl Namespace {
-    fn new() -> Namespace {
-        let make = || {
-            // SAFETY: no memory is involved; only the new thread's namespace changes.
-            let made = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-            assert_eq!(made, 0, "cannot make a network namespace: {}", std::io::Error::last_os_error());
-            Namespace(File::open("/proc/thread-self/ns/net").expect("/proc is mounted"))
-        };
-        thread::scope(|scope| scope.spawn(make).join()).expect("the thread that makes a namespace")
-    }
-
-    /// Where another process finds it.
-    fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
-    }
-
-    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let inside = || {
-            // SAFETY: no memory is involved; the descriptor is open.
-            let entered = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
-            assert_eq!(entered, 0, "cannot enter a network namespace: {}", std::io::Error::last_os_error());
-            work()
-        };
-        thread::scope(|scope| scope.spawn(inside).join()).expect("work inside of a namespace")
-    }
-
-    fn ip(&self, arguments: &str) {
-        let run = || Command::new("ip").args(arguments.split(' ')).status();
-        let status = self.run(run).expect("this bench needs `ip`: apt-get install iproute2");
-        assert!(status.success(), "ip {arguments}");
     }
 }

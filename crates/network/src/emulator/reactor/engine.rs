@@ -32,7 +32,7 @@ use crate::{
 const READ_BATCH: usize = 64;
 /// While hosts are read, what is due is released this often, in nanoseconds. Later, it would be late; after every frame,
 /// reading and writing would push each other's code and data out of the caches.
-const RELEASE_EVERY_NS: u64 = 20_000;
+const RELEASE_EVERY_NS: u64 = 5_000;
 /// Frames released before hosts are read again.
 const RELEASE_BATCH: usize = 128;
 
