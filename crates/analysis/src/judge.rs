@@ -22,8 +22,13 @@ const READING_NS: u64 = 2_500_000_000;
 
 impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
-        let sources = self.series.sources(row.asked.quantity);
+        let mut sources = self.series.sources(row.asked.quantity);
+        let eaten = self.eaten(&sources)?;
+        sources.retain(|source| eaten.is_none() || *source != Source::Probes);
         let mut judgement = self.during(&sources, row, windows)?;
+        if let Some(why) = eaten.filter(|_| judgement.verdict != Some(Proof::Refuted)) {
+            judgement.fail(Proof::Unproven, row, why);
+        }
         let hits = row.asked.hit && row.asked.asked != 0.0;
         // What else links show on a spared subject is looked for as harm, stretch by stretch, in every phase.
         let stretches = if hits || matches!(row.asked.quantity, Quantity::Rate | Quantity::LargestPacket) {

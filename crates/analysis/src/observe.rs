@@ -9,7 +9,7 @@ use crate::{
     judgement::{Observation, Row, enough, tells},
     measure::{Measure, Source, is_share},
     segments::{Force, Segment, Span},
-    stats::TELLING,
+    stats::{ENOUGH, TELLING},
     subject::SubjectSeries,
     target::{Asks, Question},
 };
@@ -84,6 +84,23 @@ impl<'a> SubjectEvidence<'a> {
         let measure = self.series_measure(source, quantity, &window.segments, &window.forces)?;
         self.known.borrow_mut().insert((source, quantity, window.id), measure);
         Ok(measure)
+    }
+
+    /// That not one probe arrived before any fault, in words. No fault does that, and none can be seen by probes there: what the
+    /// emulator alone says of its own work is no proof.
+    pub(crate) fn eaten(&self, sources: &[Source<'a>]) -> Result<Option<String>, AnalysisError> {
+        if !sources.contains(&Source::Probes) {
+            return Ok(None);
+        }
+        let lost = self.measure(Source::Probes, Quantity::Loss, self.before)?;
+        let are_eaten = lost.samples >= ENOUGH && lost.value.is_some_and(|share| share >= 1.0);
+        Ok(are_eaten.then(|| {
+            format!(
+                "none of {} probes arrived before any fault: a firewall or a network policy drops them, on one of the two hosts or \
+                 between them; let their UDP pass, or nothing can be proven here",
+                lost.samples
+            )
+        }))
     }
 
     /// What a source says of a window; none where it cannot say anything.

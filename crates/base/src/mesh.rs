@@ -3,7 +3,7 @@ use std::{io, net::Ipv4Addr, sync::Arc};
 use crate::Link;
 
 /// A host that can be entered: a network namespace with an address of its own, whoever made it.
-pub trait EnterableHost: Sync {
+pub trait EnterableHost: Send + Sync {
     /// The host's name, such as `n1`.
     fn name(&self) -> &str;
 
@@ -15,6 +15,12 @@ pub trait EnterableHost: Sync {
     /// # Errors
     /// The kernel's, when the thread may not enter.
     fn enter(&self) -> io::Result<()>;
+
+    /// Whether packets that have arrived are held back after the kernel has stamped them: then its stamps say nothing of how long
+    /// they took.
+    fn holds_arrived(&self) -> bool {
+        false
+    }
 }
 
 /// Hosts with a link between every ordered pair of them, whoever made either: what has to be known of a network to

@@ -21,3 +21,28 @@ pub fn load(file: &Path, set: &[String]) -> Result<(Source, Design), u8> {
         WRONG
     })
 }
+
+/// What is set in the file, by `--ground` (first, so that `--set ground.…` amends it) and by `--set`.
+pub fn with_ground(set: &[String], ground: Option<&str>) -> Vec<String> {
+    ground.map(ground_as_set).into_iter().chain(set.iter().cloned()).collect()
+}
+
+/// `containers: { project: shop }` as `--set` takes it; braces around it may be left out.
+fn ground_as_set(ground: &str) -> String {
+    let ground = ground.trim();
+    if ground.starts_with('{') { format!("ground={ground}") } else { format!("ground={{ {ground} }}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ground_is_set_before_all_else_with_braces_or_without() {
+        let set = ["ground.containers.socket=/run/x.sock".to_owned()];
+        let all = with_ground(&set, Some("containers: { label: \"app=db\" }"));
+        assert_eq!(all, ["ground={ containers: { label: \"app=db\" } }", &set[0]]);
+        assert_eq!(with_ground(&[], Some("{ containers: { pids: [1] } }")), ["ground={ containers: { pids: [1] } }"]);
+        assert_eq!(with_ground(&set, None), set);
+    }
+}

@@ -35,6 +35,10 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// Check an experiment file and print its plan, without running it.
     Check(commands::check::Arguments),
+    /// Show containers that run already, and what can be done to each: ground --project shop.
+    Ground(commands::ground::Arguments),
+    /// Print a Compose override that starts containers with what clocks of their own need.
+    Wrap(commands::wrap::Arguments),
     /// Say what this machine can do, with a remedy for each lack.
     Doctor(commands::doctor::Arguments),
     /// Put load on any cluster, in cassandra-stress's language: brownout stress help.
@@ -55,6 +59,8 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::report(&arguments),
         Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Check(arguments) => commands::check::check(&arguments),
+        Command::Ground(arguments) => commands::ground::ground(&arguments),
+        Command::Wrap(arguments) => commands::wrap::wrap(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Stress(arguments) => commands::stress::run(&arguments),
         Command::ByHand(command) => commands::byhand::run(command),

@@ -26,6 +26,27 @@ pub enum ClockError {
         path: PathBuf,
     },
 
+    /// The clock of an adopted file is changed by somebody else.
+    #[error(
+        "the clock of {path} is in the hands of another process; end that first, be it a run or a lab by hand",
+        path = path.display()
+    )]
+    Held {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A file that was to be adopted is that of no clock.
+    #[error(
+        "{path} is the file of no clock, or of another version's; print the override anew (brownout wrap), and start the \
+         container with it",
+        path = path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// The loader could not be told of this place.
     #[error(
         "the object that shifts clocks cannot lie in {path}: the loader's list of such objects \

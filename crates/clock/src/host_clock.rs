@@ -10,9 +10,14 @@ use std::{
 };
 
 use brownout_base::{Change, clock::monotonic_ns};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+};
 
 use crate::{
     ClockError,
+    keeper::Keeper,
     parameters::{FILE_VARIABLE, MAX_DRIFT_PPB, MAX_OFFSET_NS, Shift},
     sys::{self, Mapping},
 };
@@ -34,7 +39,8 @@ pub struct Skew {
 /// and by their children. Each change says when it came into force.
 ///
 /// When the last clone is dropped, the file is removed. Processes that are still running keep the shift they have
-/// (call [`HostClock::reset`] first if they should not); processes started later have the machine's time.
+/// (call [`HostClock::reset`] first if they should not); processes started later have the machine's time. The file of a clock
+/// that was [adopted](HostClock::adopt) stays, and shows the machine's time.
 #[derive(Clone)]
 pub struct HostClock(Arc<Inner>);
 
@@ -43,6 +49,8 @@ struct Inner {
     parameters: Mapping,
     /// One writer at a time.
     writing: Mutex<()>,
+    /// Of a clock whose file is others': who makes it right if this process dies.
+    keeper: Option<Keeper>,
 }
 
 impl HostClock {
@@ -75,7 +83,37 @@ impl HostClock {
         // A slot that is all zero means "no drift since 1970": no shift.
         parameters.store(Shift::NONE);
         parameters.mark();
-        Ok(HostClock(Arc::new(Inner { path, parameters, writing: Mutex::new(()) })))
+        Ok(HostClock(Arc::new(Inner { path, parameters, writing: Mutex::new(()), keeper: None })))
+    }
+
+    /// The clock of the file `path`, which is there already, and which processes that others have started look at. It shows the
+    /// machine's time, and is nobody else's to change, until the last clone is dropped; then it shows the machine's time
+    /// again, and the file stays. So it does when this process is killed: a small child process sees to that. It is a copy of
+    /// this one as it is now, but for what is open: early is better.
+    ///
+    /// # Errors
+    /// [`ClockError::Held`] if another process has it, [`ClockError::Foreign`] if the file is that of no clock,
+    /// [`ClockError::File`] if it cannot be opened or the child cannot be started.
+    pub fn adopt(path: impl AsRef<Path>) -> Result<Self, ClockError> {
+        let given = path.as_ref();
+        let failed = |action| move |source: io::Error| ClockError::File { action, path: given.to_owned(), source };
+        let path = std::path::absolute(given).map_err(failed("find"))?;
+        let file = fs::OpenOptions::new().read(true).write(true).open(&path).map_err(failed("open"))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => ClockError::Held { path: given.to_owned() },
+            _ => failed("lock")(errno.into()),
+        })?;
+        let parameters = Mapping::of(&file).map_err(|source| match source.kind() {
+            ErrorKind::InvalidData => ClockError::Foreign { path: given.to_owned() },
+            _ => failed("map")(source),
+        })?;
+        if !parameters.is_valid() {
+            return Err(ClockError::Foreign { path: given.to_owned() });
+        }
+        // A machine that lost its power has left it as it was.
+        parameters.store(Shift::NONE);
+        let keeper = Keeper::start(&parameters, file).map_err(failed("have a process look after"))?;
+        Ok(HostClock(Arc::new(Inner { path, parameters, writing: Mutex::new(()), keeper: Some(keeper) })))
     }
 
     /// The variables that make a process see this clock: `LD_PRELOAD` with `object` (of [`crate::write_object`])
@@ -138,8 +176,14 @@ impl std::fmt::Debug for HostClock {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Gone already, or its directory is: as it should be.
-        let _ = fs::remove_file(&self.path);
+        match &self.keeper {
+            // It does the same, but only once the machine lets it.
+            Some(_) => self.parameters.store(Shift::NONE),
+            None => {
+                // Gone already, or its directory is: as it should be.
+                let _ = fs::remove_file(&self.path);
+            }
+        }
     }
 }
 

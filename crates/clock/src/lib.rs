@@ -6,6 +6,9 @@
 //! functions that read the wall clock, and takes the shift from a file that they share.
 //! `CLOCK_MONOTONIC` stays what it is: clocks of real machines run apart, but none runs backwards there.
 //!
+//! Processes that others start see one as well, if they were given the object and a file: whoever changes that clock later
+//! [adopts](HostClock::adopt) it.
+//!
 //! [`ntp`] measures what came of it, as the field does: four timestamps per exchange (RFC 5905), an
 //! offset and its error bound. A [`ntp::Responder`] lets each host answer with its own clock.
 //!
@@ -25,6 +28,7 @@
 
 mod error;
 mod host_clock;
+mod keeper;
 pub mod ntp;
 mod object;
 mod parameters;
@@ -32,5 +36,5 @@ mod sys;
 
 pub use error::ClockError;
 pub use host_clock::{HostClock, Skew};
-pub use object::write_object;
-pub use parameters::{MAX_DRIFT_PPB, MAX_OFFSET_NS};
+pub use object::{OBJECT_NAME, write_object};
+pub use parameters::{FILE_VARIABLE, MAX_DRIFT_PPB, MAX_OFFSET_NS};

@@ -17,7 +17,8 @@ use crate::ClockError;
 /// Built from `preload/` by `build.rs`.
 static OBJECT: &[u8] = include_bytes!(env!("BROWNOUT_CLOCK_OBJECT"));
 
-const NAME: &str = "libbrownout-clock.so";
+/// The name of the file of the object that shifts clocks.
+pub const OBJECT_NAME: &str = "libbrownout-clock.so";
 
 /// Writes the object that shifts clocks into the directory `dir`, readable and executable by all, and gives its path,
 /// absolute, for [`crate::HostClock::environment`]. Once is enough for all hosts; once more does nothing.
@@ -37,13 +38,13 @@ pub fn write_object(dir: &Path) -> Result<PathBuf, ClockError> {
     if dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':' | b'$')) {
         return Err(ClockError::Unlistable { path: dir });
     }
-    let path = dir.join(NAME);
+    let path = dir.join(OBJECT_NAME);
     if is_written(&path) {
         return Ok(path);
     }
     // Under another name first: somebody may be loading it.
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let draft = dir.join(format!(".{NAME}.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+    let draft = dir.join(format!(".{OBJECT_NAME}.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
     let written = (|| {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(&draft)?;
         // Whatever the umask says.

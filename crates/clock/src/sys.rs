@@ -23,8 +23,17 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Makes room for the parameters in `file` and maps them.
     pub(crate) fn new(file: &File) -> io::Result<Self> {
+        file.set_len(size_of::<Parameters>() as u64)?;
+        Mapping::of(file)
+    }
+
+    /// Maps the parameters that are in `file`. Fails with `InvalidData` if it is too short for any.
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
         let size = size_of::<Parameters>();
-        file.set_len(size as u64)?;
+        // To read behind a file's end is fatal.
+        if file.metadata()?.len() < size as u64 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         // SAFETY: a new mapping at an address of the kernel's choice; the file is as long as the mapping. (To rustix, too,
         // mapping is unsafe.)
         let at = unsafe {
@@ -49,7 +58,7 @@ impl std::ops::Deref for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size; nobody borrows from it any more.
+        // SAFETY: mapped by `of` with this size; nobody borrows from it any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Parameters>()) };
     }
 }

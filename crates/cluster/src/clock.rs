@@ -4,7 +4,7 @@
 ///
 /// The kernel's per-process CPU clock (`clock_getcpuclockid(3)`) counts nanoseconds, where the ticks
 /// of `/proc/PID/stat` count 10 ms.
-pub(crate) fn process_cpu_ns(pid: u32) -> Option<u64> {
+pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: `clock` is a valid place for the answer.
     match unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &mut clock) } {

@@ -1,6 +1,6 @@
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    Access, ClusterControl, ClusterError, DatabaseKind, Death, EnterableHost, Node, NodeDirectories, Owner, Paths,
-    Readiness, SystemSettings, Variables,
+    Access, AttachedNode, ClusterControl, ClusterError, DatabaseKind, Death, EnterableHost, Hands, Node,
+    NodeDirectories, Owner, Paths, Readiness, SystemSettings, Variables,
     database::{ClusterView, Database, Member, Start},
     directories::{check_names, make_directories},
     host::Network,
@@ -88,8 +88,9 @@ impl Cluster {
             variables.push(prepared.map_err(|source| ClusterError::Prepare { node: member.name.clone(), source })?);
         }
         let log_files = program.log_files();
-        let cluster =
-            Cluster::of(database, log_files, Grounds { members, networks, variables, logs, owner: paths.owner });
+        let hands = members.iter().map(|_| None).collect();
+        let grounds = Grounds { members, networks, hands, variables, logs, owner: paths.owner };
+        let cluster = Cluster::of(database, log_files, grounds);
         // From here on an early return drops, and so kills, what runs.
         for index in 0..hosts.len() {
             cluster.parts.start(index, Start::First)?;
@@ -97,54 +98,60 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A cluster that runs already, on nodes of these names that answer clients at these addresses. They are asked from the
-    /// network that this process is in, and only asked: nothing of them is started, ended or configured.
+    /// A cluster that runs already, on these nodes. Each is asked from within its host, or else from the network that this
+    /// process is in. They are only asked, except by those who have their [`Hands`]: nothing of them is started, ended or
+    /// configured here, nor when the cluster is dropped.
     ///
     /// # Errors
     /// When there is no node, or two share a name or an address.
-    pub fn attach(database: Box<dyn Database>, nodes: &[(String, SocketAddr)]) -> Result<Cluster, ClusterError> {
+    pub fn attach(database: Box<dyn Database>, nodes: Vec<AttachedNode>) -> Result<Cluster, ClusterError> {
         if nodes.is_empty() {
             return Err(ClusterError::NoHosts);
         }
-        for (index, (name, client)) in nodes.iter().enumerate() {
-            if nodes[..index].iter().any(|(other, _)| other == name) {
+        for (index, AttachedNode { name, address, .. }) in nodes.iter().enumerate() {
+            if nodes[..index].iter().any(|other| other.name == *name) {
                 return Err(ClusterError::SameHost(format!("the name {name}")));
             }
-            if nodes[..index].iter().any(|(_, other)| other == client) {
-                return Err(ClusterError::SameHost(format!("the address {client}")));
+            if nodes[..index].iter().any(|other| other.address == *address) {
+                return Err(ClusterError::SameHost(format!("the address {address}")));
             }
         }
-        let member = |(name, client): &(String, SocketAddr)| Member {
-            name: name.clone(),
-            address: match client.ip() {
-                IpAddr::V4(address) => address,
-                IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
-            },
-            client: *client,
-            home: PathBuf::new(),
-            logs: PathBuf::new(),
-        };
-        let members: Vec<Member> = nodes.iter().map(member).collect();
-        let networks = members.iter().map(|_| Network::own()).collect();
+        let (mut members, mut networks, mut all_hands) = (Vec::new(), Vec::new(), Vec::new());
+        for AttachedNode { name, address, host, hands } in nodes {
+            members.push(Member {
+                name,
+                address: match address.ip() {
+                    IpAddr::V4(address) => address,
+                    IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+                },
+                client: address,
+                home: PathBuf::new(),
+                logs: PathBuf::new(),
+            });
+            networks.push(host.map_or(Network::Own, Network::Present));
+            all_hands.push(hands);
+        }
         let variables = members.iter().map(|_| Variables::new()).collect();
-        let logs = PathBuf::new();
-        Ok(Cluster::of(database, &[], Grounds { members, networks, variables, logs, owner: None }))
+        let grounds = Grounds { members, networks, hands: all_hands, variables, logs: PathBuf::new(), owner: None };
+        Ok(Cluster::of(database, &[], grounds))
     }
 
     /// Of parts that are there; none of its nodes is started yet.
     fn of(database: Box<dyn Database>, log_files: &'static [&'static str], grounds: Grounds) -> Cluster {
-        let Grounds { members, networks, variables, logs, owner } = grounds;
+        let Grounds { members, networks, hands, variables, logs, owner } = grounds;
         let supervisor =
             |member: &Member| Arc::new(Supervisor::new(member.name.clone(), member.logs.clone(), log_files));
         let supervisors: Vec<_> = members.iter().map(supervisor).collect();
-        let node = |(member, supervisor): (&Member, &Arc<Supervisor>)| Node {
+        let owners = supervisors.iter().zip(&hands);
+        let nodes = members.iter().zip(owners).map(|(member, (supervisor, hands))| Node {
             name: member.name.clone(),
             address: member.address,
             logs: member.logs.clone(),
             supervisor: Arc::clone(supervisor),
-        };
-        let nodes = members.iter().zip(&supervisors).map(node).collect();
-        let parts = Parts { database, members, networks, supervisors, variables, owner };
+            hands: hands.clone(),
+        });
+        let nodes = nodes.collect();
+        let parts = Parts { database, members, networks, supervisors, hands, variables, owner };
         Cluster { parts: Arc::new(parts), nodes, logs, begun_ns: brownout_base::clock::monotonic_ns() }
     }
 
@@ -277,14 +284,14 @@ impl Cluster {
         deaths
     }
 
-    /// Asks all nodes to end (SIGTERM; a paused one is let go on) and waits for it up to `deadline`; kills those that
-    /// remain. True when all ended by themselves.
+    /// Asks all nodes that were started here to end (SIGTERM; a paused one is let go on) and waits for it up to `deadline`;
+    /// kills those that remain. True when all ended by themselves.
     pub fn stop(self, deadline: Duration) -> bool {
         let begun = Instant::now();
         for supervisor in &self.parts.supervisors {
             supervisor.ask_to_end();
         }
-        while self.nodes.iter().any(Node::alive) {
+        while self.parts.supervisors.iter().any(|supervisor| supervisor.life().living_pid().is_some()) {
             if begun.elapsed() >= deadline {
                 return false;
             }
@@ -298,6 +305,7 @@ impl Cluster {
 struct Grounds {
     members: Vec<Member>,
     networks: Vec<Network>,
+    hands: Vec<Option<Arc<dyn Hands>>>,
     variables: Vec<Variables>,
     logs: PathBuf,
     owner: Option<Owner>,
@@ -379,36 +387,6 @@ mod tests {
         }
     }
 
-    /// A database that runs elsewhere.
-    struct Elsewhere;
-
-    impl Database for Elsewhere {
-        fn kind(&self) -> DatabaseKind {
-            DatabaseKind::Cassandra
-        }
-        fn program(&self) -> Option<&dyn Program> {
-            None
-        }
-        fn answers(&self, _: &[Member], _: usize) -> Result<(), String> {
-            Ok(())
-        }
-        fn view(&self, _: &[Member], _: usize) -> ClusterView {
-            ClusterView { missing: Vec::new(), schema: Some("b".to_owned()) }
-        }
-        fn rest(&self, members: &[Member], index: usize) -> ClusterView {
-            self.view(members, index)
-        }
-        fn heartbeat(&self, _: &[Member], _: usize, _: Question) -> Box<dyn Heartbeat> {
-            unreachable!("nobody asks in these tests")
-        }
-        fn looker(&self, _: &[Member], _: usize, _: bool) -> Option<Box<dyn Looker>> {
-            None
-        }
-        fn settings_in_force(&self, _: &[Member]) -> SystemSettings {
-            SystemSettings::default()
-        }
-    }
-
     struct Here;
 
     impl EnterableHost for Here {
@@ -437,27 +415,5 @@ mod tests {
             Err(ClusterError::NodeDied(death)) => assert_eq!(death.status, "exit code 1"),
             other => panic!("{other:?}"),
         }
-    }
-
-    #[test]
-    fn nodes_that_are_not_ours_are_asked_and_never_touched() {
-        let nodes: [(String, SocketAddr); 2] =
-            [("n1".to_owned(), ([127, 0, 0, 1], 9042).into()), ("n2".to_owned(), ([127, 0, 0, 1], 9043).into())];
-        let mut cluster = Cluster::attach(Box::new(Elsewhere), &nodes).unwrap();
-        let ready = cluster.wait_ready(Duration::from_secs(60), &|| false, &mut |_| ()).unwrap();
-        assert_eq!(ready.schema, "b");
-        let control = cluster.control();
-        assert_eq!(control.client("n2").unwrap(), nodes[1].1);
-        let refused = |error: ClusterError| matches!(error, ClusterError::NotOurs { node } if node == "n2");
-        assert!(refused(control.pause("n2").unwrap_err()) && refused(control.kill("n2", libc::SIGKILL).unwrap_err()));
-        assert!(refused(control.start("n2").unwrap_err()) && refused(control.tool("n2", &[]).unwrap_err()));
-        assert!(refused(control.state("n2").unwrap_err()) && refused(control.log_path("n2").unwrap_err()));
-        control.wait_answers("n2", Duration::from_secs(60), &|| false).unwrap();
-        assert!(control.leader().unwrap_err().to_string().contains("no node of Cassandra leads"));
-        assert_eq!((cluster.deaths().len(), cluster.nodes()[0].alive()), (0, false));
-        assert!(cluster.stop(Duration::from_secs(1)), "there is nothing to wait for");
-        let twice = [nodes[0].clone(), nodes[0].clone()];
-        let error = Cluster::attach(Box::new(Elsewhere), &twice).err().unwrap().to_string();
-        assert!(error.contains("share the name n1"), "{error}");
     }
 }

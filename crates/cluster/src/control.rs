@@ -13,9 +13,11 @@ use brownout_base::Change;
 use brownout_units::Share;
 
 use crate::{
-    Access, ClusterError, CpuLimit, DatabaseKind, NodeState, Question, Stopped, clock,
+    Access, ClusterError, CpuLimit, DatabaseKind, Hands, NodeState, Question, Restart, Stopped, clock,
     database::{Heartbeat, Led, Looker, Member, Roles, Start},
+    election::elected,
     error::unknown,
+    governor::Limit,
     host::Network,
     logs,
     parts::Parts,
@@ -30,8 +32,8 @@ use crate::{
 /// Everything that changes a node returns when the kernel shows it, with the time from asking to seeing it. What a node
 /// already is cannot be asked for again: pausing a paused node is an error.
 ///
-/// Nodes that are not ours (of [`crate::Cluster::attach`]) are only asked: all that would change one is
-/// [`ClusterError::NotOurs`].
+/// Nodes that are not ours (of [`crate::Cluster::attach`]) are changed by those who have their [`Hands`]. Those of which nobody
+/// has are only asked: all that would change one is [`ClusterError::NotOurs`].
 #[derive(Clone)]
 pub struct ClusterControl(Arc<Parts>);
 
@@ -50,9 +52,14 @@ impl ClusterControl {
         self.0.database.kind()
     }
 
-    /// Whether the nodes were started here; else they are only asked.
+    /// Whether the nodes were started here; else they are only asked, except those of which somebody has the [`Hands`].
     pub fn is_ours(&self) -> bool {
         self.0.database.program().is_some()
+    }
+
+    /// Whether the node was not started here, and its processes can be touched all the same.
+    pub fn has_hands(&self, name: &str) -> bool {
+        self.find(name).is_ok_and(|index| self.0.hands[index].is_some())
     }
 
     /// Where the node answers clients.
@@ -93,7 +100,10 @@ impl ClusterControl {
     /// # Errors
     /// When it is paused already or down, dies meanwhile, or does not stop (it then goes on).
     pub fn pause(&self, name: &str) -> Result<Change, ClusterError> {
-        self.ours(name)?.pause()
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => supervisor.pause(),
+            Reach::Hands(hands) => hands.pause(),
+        }
     }
 
     /// Lets a paused node go on (SIGCONT), also one that somebody else has stopped. One whose CPU share is limited goes on
@@ -102,7 +112,10 @@ impl ClusterControl {
     /// # Errors
     /// When it is not paused.
     pub fn unpause(&self, name: &str) -> Result<Change, ClusterError> {
-        self.ours(name)?.unpause()
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => supervisor.unpause(),
+            Reach::Hands(hands) => hands.unpause(),
+        }
     }
 
     /// Ends the node by `signal` (`libc::SIGKILL`, SIGTERM, SIGABRT …: one that ends a process) and waits, ten seconds at
@@ -112,7 +125,10 @@ impl ClusterControl {
     /// # Errors
     /// When it is down already, `signal` does not end processes, or it lives on.
     pub fn kill(&self, name: &str, signal: i32) -> Result<Change, ClusterError> {
-        self.ours(name)?.kill(signal)
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => supervisor.kill(signal),
+            Reach::Hands(hands) => hands.kill(signal),
+        }
     }
 
     /// Asks the node to end (SIGTERM) and waits for that up to `deadline`, then kills it (SIGKILL). A paused node is let go
@@ -121,7 +137,10 @@ impl ClusterControl {
     /// # Errors
     /// When it is down already, or does not even die of SIGKILL.
     pub fn stop(&self, name: &str, deadline: Duration) -> Result<Stopped, ClusterError> {
-        self.ours(name)?.stop(deadline)
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => supervisor.stop(deadline),
+            Reach::Hands(hands) => hands.stop(deadline),
+        }
     }
 
     /// Starts a node that is down, on its own data, by the same command; it does not answer yet (see
@@ -131,15 +150,22 @@ impl ClusterControl {
     /// # Errors
     /// When it runs, or cannot be started.
     pub fn start(&self, name: &str) -> Result<Change, ClusterError> {
-        self.0.start(self.find(name)?, Start::Again)
+        let index = self.find(name)?;
+        if let Some(hands) = &self.0.hands[index] {
+            return hands.start();
+        }
+        self.0.start(index, Start::Again)
     }
 
     /// What the kernel shows of the node at this moment.
     ///
     /// # Errors
-    /// For a name that no node bears, and for a node that is not ours: this kernel does not know it.
+    /// For a name that no node bears, and for a node that is nobody's here: this kernel does not know it.
     pub fn state(&self, name: &str) -> Result<NodeState, ClusterError> {
-        Ok(self.ours(name)?.life().state())
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => Ok(supervisor.life().state()),
+            Reach::Hands(hands) => hands.state(),
+        }
     }
 
     /// The node's process, in the PID namespace we are in; `None` while it is down.
@@ -147,7 +173,9 @@ impl ClusterControl {
     /// # Errors
     /// Only for a name that no node bears.
     pub fn pid(&self, name: &str) -> Result<Option<u32>, ClusterError> {
-        Ok(self.supervisor(name)?.life().living_pid())
+        let index = self.find(name)?;
+        let hands = self.0.hands[index].as_ref();
+        Ok(hands.map_or_else(|| self.0.supervisors[index].life().living_pid(), |hands| hands.pid()))
     }
 
     /// CPU time used by all threads of the node since its last start, in nanoseconds; `None` while it is down.
@@ -155,7 +183,10 @@ impl ClusterControl {
     /// # Errors
     /// Only for a name that no node bears.
     pub fn cpu_ns(&self, name: &str) -> Result<Option<u64>, ClusterError> {
-        Ok(self.pid(name)?.and_then(clock::process_cpu_ns))
+        match &self.0.hands[self.find(name)?] {
+            Some(hands) => Ok(hands.cpu_ns()),
+            None => Ok(self.pid(name)?.and_then(clock::process_cpu_ns)),
+        }
     }
 
     /// Waits until the node answers clients; says how long that took. It may not know its peers yet.
@@ -171,8 +202,13 @@ impl ClusterControl {
     ) -> Result<Duration, ClusterError> {
         let index = self.find(name)?;
         let supervisor = &self.0.supervisors[index];
-        if self.is_ours() && supervisor.life().state() == NodeState::Down {
-            return Err(supervisor.not_now("wait for", "is down", "start it first"));
+        let is_down = || match &self.0.hands[index] {
+            Some(hands) => hands.state().is_ok_and(|state| state == NodeState::Down),
+            None => self.is_ours() && supervisor.life().state() == NodeState::Down,
+        };
+        let down = || supervisor.not_now("wait for", "is down", "start it first");
+        if is_down() {
+            return Err(down());
         }
         let begun = Instant::now();
         let answers = || self.0.database.answers(&self.0.members, index);
@@ -183,6 +219,10 @@ impl ClusterControl {
             if supervisor.life().ended() {
                 return Err(ClusterError::Ended { node: name.to_owned() });
             }
+            // How a node of others died, nobody here can say.
+            if self.0.hands[index].is_some() && is_down() {
+                return Err(down());
+            }
             if interrupted() {
                 return Err(ClusterError::Interrupted);
             }
@@ -190,7 +230,8 @@ impl ClusterControl {
             if after < deadline {
                 return Ok(());
             }
-            let logs = supervisor.logs.display().to_string();
+            let is_here = !supervisor.logs.as_os_str().is_empty();
+            let logs = if is_here { supervisor.logs.display().to_string() } else { "places of its own".to_owned() };
             Err(ClusterError::NoAnswer { node: name.to_owned(), after, why: last.to_owned(), logs })
         })?;
         Ok(begun.elapsed())
@@ -202,7 +243,10 @@ impl ClusterControl {
     /// # Errors
     /// When `share` is below 1 %, or the thread that keeps the limit cannot be started.
     pub fn limit_cpu(&self, name: &str, share: Share) -> Result<CpuLimit, ClusterError> {
-        CpuLimit::start(self.ours(name)?, share)
+        match self.reach(name)? {
+            Reach::Ours(supervisor) => Ok(CpuLimit(Box::new(Limit::start(supervisor, share)?))),
+            Reach::Hands(hands) => Ok(CpuLimit(hands.limit_cpu(share)?)),
+        }
     }
 
     /// The least of the limits that are kept for the node at this moment; `None`: it is not limited.
@@ -210,7 +254,9 @@ impl ClusterControl {
     /// # Errors
     /// Only for a name that no node bears.
     pub fn cpu_share(&self, name: &str) -> Result<Option<Share>, ClusterError> {
-        Ok(self.supervisor(name)?.life().cpu_share())
+        let index = self.find(name)?;
+        let hands = self.0.hands[index].as_ref();
+        Ok(hands.map_or_else(|| self.0.supervisors[index].life().cpu_share(), |hands| hands.cpu_share()))
     }
 
     /// Time for which limits have held the node since the cluster was started, in nanoseconds.
@@ -218,7 +264,18 @@ impl ClusterControl {
     /// # Errors
     /// Only for a name that no node bears.
     pub fn held_ns(&self, name: &str) -> Result<u64, ClusterError> {
-        Ok(self.supervisor(name)?.life().held_ns())
+        let index = self.find(name)?;
+        let hands = self.0.hands[index].as_ref();
+        Ok(hands.map_or_else(|| self.0.supervisors[index].life().held_ns(), |hands| hands.held_ns()))
+    }
+
+    /// Of a node of others: that it was started again since this was last asked, by whomever. `None` of all others, and while
+    /// nobody has its [`Hands`].
+    ///
+    /// # Errors
+    /// Only for a name that no node bears.
+    pub fn restarted(&self, name: &str) -> Result<Option<Restart>, ClusterError> {
+        Ok(self.0.hands[self.find(name)?].as_ref().and_then(|hands| hands.restarted()))
     }
 
     /// A command that asks or tells the node by its own tool of administration with these arguments: `nodetool`, `etcdctl`.
@@ -284,15 +341,14 @@ impl ClusterControl {
         self.0.members.iter().zip(&self.0.networks)
     }
 
-    fn supervisor(&self, name: &str) -> Result<&Arc<Supervisor>, ClusterError> {
-        Ok(&self.0.supervisors[self.find(name)?])
-    }
-
-    /// The same of a node that was started here.
-    fn ours(&self, name: &str) -> Result<&Arc<Supervisor>, ClusterError> {
+    /// By whom a node can be changed.
+    fn reach(&self, name: &str) -> Result<Reach<'_>, ClusterError> {
         let index = self.find(name)?;
+        if let Some(hands) = &self.0.hands[index] {
+            return Ok(Reach::Hands(hands.as_ref()));
+        }
         self.0.program(index)?;
-        Ok(&self.0.supervisors[index])
+        Ok(Reach::Ours(&self.0.supervisors[index]))
     }
 
     fn find(&self, name: &str) -> Result<usize, ClusterError> {
@@ -301,56 +357,23 @@ impl ClusterControl {
     }
 }
 
+/// Who can change a node.
+enum Reach<'a> {
+    /// It was started here.
+    Ours(&'a Arc<Supervisor>),
+    /// It was not.
+    Hands(&'a dyn Hands),
+}
+
 impl std::fmt::Debug for ClusterControl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("ClusterControl").field(&self.names()).finish()
     }
 }
 
-/// Whom the newest election has made the leader, of all that nodes told. One that is cut off takes itself for the leader for a
-/// while after the others have lost it: it counts only if no more know of none than follow it, itself included.
-fn elected(members: &[Member], answers: &[Result<Option<Led>, String>]) -> Result<String, ClusterError> {
-    let told: Vec<Led> = answers.iter().filter_map(|answer| answer.as_ref().ok().copied().flatten()).collect();
-    let newest = told.iter().max_by_key(|led| led.term);
-    let following = told.iter().filter(|led| newest.is_some_and(|newest| newest.term == led.term)).count();
-    let without = answers.iter().filter(|answer| matches!(answer, Ok(None))).count();
-    let leader = newest.filter(|_| following >= without).and_then(|led| members.get(led.leader));
-    leader.map(|member| member.name.clone()).ok_or_else(|| {
-        let called = |led: &Led| members.get(led.leader).map_or("an unknown node", |leader| leader.name.as_str());
-        let said = members.iter().zip(answers).map(|(member, answer)| match answer {
-            Ok(Some(led)) => format!("{} says {} (term {})", member.name, called(led), led.term),
-            Ok(None) => format!("{} knows of none", member.name),
-            Err(why) => format!("{} does not say ({why})", member.name),
-        });
-        ClusterError::NoLeader { why: said.collect::<Vec<_>>().join(", ") }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_leader_is_whom_the_newest_election_made_one_and_nobody_knows_is_an_error() {
-        let member = |name: &str| Member {
-            name: name.to_owned(),
-            address: [127, 0, 0, 1].into(),
-            client: ([127, 0, 0, 1], 2379).into(),
-            home: PathBuf::new(),
-            logs: PathBuf::new(),
-        };
-        let members = ["n1", "n2", "n3"].map(member);
-        let led = |leader, term| Ok(Some(Led { leader, term }));
-        let silent = || Err("no answer in time".to_owned());
-        // n1 was cut off, and still takes itself for the leader.
-        assert_eq!(elected(&members, &[led(0, 2), led(2, 3), silent()]).unwrap(), "n3");
-        assert_eq!(elected(&members, &[led(0, 2), led(1, 3), Ok(None)]).unwrap(), "n2");
-        // The others have lost it, and have not elected another one yet.
-        let error = elected(&members, &[led(0, 2), Ok(None), Ok(None)]).unwrap_err().to_string();
-        assert!(error.contains("n1 says n1 (term 2), n2 knows of none, n3 knows of none"), "{error}");
-        let error = elected(&members, &[Ok(None), silent(), Ok(None)]).unwrap_err().to_string();
-        assert!(error.contains("n1 knows of none, n2 does not say (no answer in time), n3 knows of none"), "{error}");
-    }
 
     #[test]
     fn an_unknown_node_is_an_error_with_the_nearest_name_and_all_names() {

@@ -153,6 +153,16 @@ pub enum ClusterError {
         /// The node.
         node: String,
     },
+    /// Something that could not be done to a node of others.
+    #[error("cannot {doing} {node}: {why}")]
+    Hands {
+        /// The node.
+        node: String,
+        /// What was asked for: "pause".
+        doing: &'static str,
+        /// Why not, and what to do instead.
+        why: String,
+    },
     /// Nobody is known to lead.
     #[error("no node leads at this moment: {why}; wait for an election to end, and try again")]
     NoLeader {

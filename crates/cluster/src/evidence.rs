@@ -17,6 +17,7 @@ use brownout_base::clock::monotonic_ns;
 use crate::{
     ClusterControl, ClusterError,
     database::{Looker, Shown},
+    host::Network,
 };
 
 /// Nodes are asked this long before an interval's end, so that its last reading belongs to it; and one after the other.
@@ -79,9 +80,8 @@ impl EvidenceWatch {
             let offset_ns = every_ns.saturating_sub(BEFORE_END_NS + apart_ns * index as u64).max(every_ns / 4);
             let name = node.clone();
             let run = move || {
-                if network.enter().is_ok() {
-                    watch(&name, looker.as_mut(), epoch_ns + offset_ns, every_ns, &stop, &tell);
-                }
+                let whom = (name.as_str(), &network);
+                watch(whom, looker.as_mut(), epoch_ns + offset_ns, every_ns, &stop, &tell);
             };
             let thread = thread::Builder::new().name(format!("evidence-{node}")).spawn(run);
             started.threads.push(thread.map_err(|source| ClusterError::Network { node, source })?);
@@ -105,9 +105,9 @@ impl Drop for EvidenceWatch {
     }
 }
 
-/// Looks at `first_ns` and once in every `every_ns` after it.
+/// Looks at `first_ns` and once in every `every_ns` after it, from the network that the node is in by then.
 fn watch(
-    node: &str,
+    (node, network): (&str, &Network),
     looker: &mut dyn Looker,
     first_ns: u64,
     every_ns: u64,
@@ -123,6 +123,9 @@ fn watch(
         }
         if stop.load(Ordering::Relaxed) {
             return;
+        }
+        if network.enter().is_err() {
+            continue;
         }
         for Shown { at_ns, error_ns, source, name, subject, value } in looker.look() {
             // Nobody listens any more when all is about to end.

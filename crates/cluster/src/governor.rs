@@ -19,35 +19,29 @@ use brownout_machine::{Processors, run_urgently};
 use brownout_units::Share;
 
 use crate::{
-    ClusterError, clock,
+    ClusterError, CpuHold, clock,
+    hands::check_cpu_share,
     quota::{Account, PERIOD_NS},
     supervisor::{Life, Supervisor},
 };
 
 /// Above the load and the databases, below the emulator and its probes, whose work is shorter.
 const PRIORITY: u8 = 15;
-/// Below it, one tick of the clock is more than the debt's limit can even out.
-const LEAST: f64 = 0.01;
 /// For the governor's thread to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A limit on a node's CPU time, in force until this is dropped or [`CpuLimit::heal`]ed. It stays through the node's
-/// deaths and starts. Of several on one node, the least counts.
-#[must_use = "the node is unlimited as soon as the guard is dropped"]
-pub struct CpuLimit {
+/// A limit on the CPU time of a node that was started here: what is in a [`crate::CpuLimit`].
+pub(crate) struct Limit {
     supervisor: Arc<Supervisor>,
     number: u64,
     share: Share,
     since: Change,
 }
 
-impl CpuLimit {
-    /// In each of these the node may use its share.
-    pub const PERIOD: Duration = Duration::from_nanos(PERIOD_NS);
-
+impl Limit {
     /// Limits the node to `share` of the CPU time of all processors that we may use.
-    pub(crate) fn start(supervisor: &Arc<Supervisor>, share: Share) -> Result<CpuLimit, ClusterError> {
-        CpuLimit::start_on(supervisor, share, &Processors::of_this_process())
+    pub(crate) fn start(supervisor: &Arc<Supervisor>, share: Share) -> Result<Limit, ClusterError> {
+        Limit::start_on(supervisor, share, &Processors::of_this_process())
     }
 
     /// Limits it to `share` of the CPU time of these.
@@ -55,13 +49,8 @@ impl CpuLimit {
         supervisor: &Arc<Supervisor>,
         share: Share,
         processors: &Processors,
-    ) -> Result<CpuLimit, ClusterError> {
-        if share.fraction() < LEAST {
-            return Err(ClusterError::CpuShare {
-                share: share.to_string(),
-                least: Share::new(LEAST).unwrap_or_default().to_string(),
-            });
-        }
+    ) -> Result<Limit, ClusterError> {
+        check_cpu_share(share)?;
         let (capacity, count) = (processors.capacity(), u64::from(processors.count()));
         let asked_ns = monotonic_ns();
         let mut life = supervisor.open()?;
@@ -90,17 +79,7 @@ impl CpuLimit {
         }
         drop(life);
         let since = Change::between(asked_ns, monotonic_ns());
-        Ok(CpuLimit { supervisor: Arc::clone(supervisor), number, share, since })
-    }
-
-    /// Since when it is in force.
-    pub fn since(&self) -> Change {
-        self.since
-    }
-
-    /// Takes the limit back, and says when. The node goes on at once unless it is paused, or limited by another.
-    pub fn heal(self) -> Change {
-        self.lift()
+        Ok(Limit { supervisor: Arc::clone(supervisor), number, share, since })
     }
 
     fn lift(&self) -> Change {
@@ -117,16 +96,26 @@ impl CpuLimit {
     }
 }
 
-impl Drop for CpuLimit {
+impl CpuHold for Limit {
+    fn since(&self) -> Change {
+        self.since
+    }
+
+    fn heal(self: Box<Self>) -> Change {
+        self.lift()
+    }
+}
+
+impl Drop for Limit {
     fn drop(&mut self) {
         self.lift();
     }
 }
 
-impl std::fmt::Debug for CpuLimit {
+impl std::fmt::Debug for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = &self.supervisor.name;
-        f.debug_struct("CpuLimit").field("node", name).field("share", &self.share).finish_non_exhaustive()
+        f.debug_struct("Limit").field("node", name).field("share", &self.share).finish_non_exhaustive()
     }
 }
 

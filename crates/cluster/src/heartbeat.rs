@@ -21,6 +21,7 @@ use brownout_base::clock::{monotonic_ns, realtime_ns};
 use crate::{
     ClusterControl, ClusterError,
     database::{Answer, Clock, Connection, Heartbeat, Question},
+    host::Network,
 };
 
 /// One question to one node.
@@ -63,6 +64,7 @@ impl Heartbeats {
             let node = member.name.clone();
             let mut asker = Asker {
                 node: node.clone(),
+                network: network.clone(),
                 protocol: control.heartbeat(index, question),
                 patience,
                 session: None,
@@ -70,13 +72,8 @@ impl Heartbeats {
                 told: sender.clone(),
                 next_number: 0,
             };
-            let (network, stop) = (network.clone(), Arc::clone(&started.stop));
-            let run = move || {
-                if network.enter().is_ok() {
-                    asker.run(every, &stop);
-                }
-            };
-            let thread = thread::Builder::new().name(format!("beat-{node}")).spawn(run);
+            let stop = Arc::clone(&started.stop);
+            let thread = thread::Builder::new().name(format!("beat-{node}")).spawn(move || asker.run(every, &stop));
             started.threads.push(thread.map_err(|source| ClusterError::Network { node, source })?);
         }
         Ok(started)
@@ -114,6 +111,7 @@ struct Session {
 
 struct Asker {
     node: String,
+    network: Network,
     protocol: Box<dyn Heartbeat>,
     patience: Duration,
     session: Option<Session>,
@@ -143,7 +141,9 @@ impl Asker {
     }
 
     fn ask(&mut self) {
+        // Each connection is made from where the node is by then: it may have been started again in another network.
         if self.session.is_none()
+            && self.network.enter().is_ok()
             && let Ok(connection) = self.protocol.connect(self.patience)
         {
             self.session = Some(Session { connection, ready: !self.protocol.greets(), input: Vec::new() });

@@ -5,12 +5,15 @@ use std::{fs, io};
 /// The state of process `pid` as one letter (proc(5)); `None` when it is not there.
 ///
 /// It is that of its first thread, as in `/proc/PID/stat`; but that file adds up the times of all threads for every reader.
-pub(crate) fn state(pid: u32) -> Option<char> {
+pub fn state(pid: u32) -> Option<char> {
     letter(&fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).ok()?)
 }
 
-/// The states of all threads of process `pid`. Threads that end meanwhile are left out.
-pub(crate) fn threads(pid: u32) -> io::Result<String> {
+/// The states of all threads of process `pid`, a letter each (proc(5)). Threads that end meanwhile are left out.
+///
+/// # Errors
+/// When it is not there.
+pub fn threads(pid: u32) -> io::Result<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
     Ok(tasks.flatten().filter_map(|task| letter(&fs::read_to_string(task.path().join("stat")).ok()?)).collect())
 }
@@ -19,7 +22,7 @@ pub(crate) fn threads(pid: u32) -> io::Result<String> {
 ///
 /// The first thread that meets the stop signal tells all others to stop before they return to their program. One that
 /// waits inside the kernel without a break (`D`: a disk, say) stays there, but runs nothing before it stops as well.
-pub(crate) fn stopped(threads: &str) -> bool {
+pub fn stopped(threads: &str) -> bool {
     threads.contains('T') && threads.chars().all(|state| matches!(state, 'T' | 't' | 'D' | 'Z' | 'X'))
 }
 

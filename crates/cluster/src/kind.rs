@@ -34,6 +34,14 @@ impl DatabaseKind {
         }
     }
 
+    /// The program by which its nodes are administered.
+    pub fn tool(self) -> &'static str {
+        match self {
+            DatabaseKind::Cassandra => "nodetool",
+            DatabaseKind::Etcd => "etcdctl",
+        }
+    }
+
     /// The directories of a node that a disk fault can name. Each is a subdirectory of the node's home, of that name.
     pub fn disks(self) -> &'static [&'static str] {
         match self {

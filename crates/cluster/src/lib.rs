@@ -5,13 +5,16 @@
 //! processes without privileges ([`Cluster::start`]), tells when the cluster is ready
 //! ([`Cluster::wait_ready`]), notices deaths ([`Cluster::deaths`]) and ends everything
 //! (by dropping the cluster). Meanwhile anybody may pause, kill, stop, start, throttle and ask the
-//! nodes ([`Cluster::control`]). A cluster that runs already is attached instead ([`Cluster::attach`]), and only asked.
+//! nodes ([`Cluster::control`]). A cluster that runs already is attached instead ([`Cluster::attach`]), and only
+//! asked, except through [`Hands`].
 //!
 //! What is a database's own lies under [`cassandra`], [`etcd`] and [`external`]; the rest knows only a [`Database`], so that
 //! another one is one more implementation of it (docs/adding-a-database.md).
 
 #![warn(missing_docs)]
 
+#[cfg(test)]
+mod attached_tests;
 pub mod cache;
 pub mod cassandra;
 mod clock;
@@ -20,6 +23,7 @@ mod confine;
 mod control;
 mod database;
 mod directories;
+mod election;
 mod error;
 pub mod etcd;
 mod evidence;
@@ -27,6 +31,7 @@ pub mod external;
 mod follow;
 mod governing;
 mod governor;
+pub mod hands;
 mod heartbeat;
 mod host;
 pub mod java;
@@ -61,7 +66,7 @@ pub use database::{
 pub use directories::{NodeDirectories, Paths, Variables};
 pub use error::ClusterError;
 pub use evidence::{Evidence, EvidenceWatch};
-pub use governor::CpuLimit;
+pub use hands::{AttachedNode, CpuHold, CpuLimit, Hands, Restart};
 pub use heartbeat::{Beat, Heartbeats};
 pub use kind::DatabaseKind;
 pub use node::Node;

@@ -12,7 +12,7 @@ use std::{
 use brownout_base::Change;
 
 use crate::{
-    ClusterError, Owner, Variables,
+    ClusterError, Hands, Owner, Variables,
     confine::confine,
     database::{Database, Member, Program, Start},
     host::Network,
@@ -27,6 +27,8 @@ pub(crate) struct Parts {
     pub(crate) members: Vec<Member>,
     pub(crate) networks: Vec<Network>,
     pub(crate) supervisors: Vec<Arc<Supervisor>>,
+    /// Of nodes that were not started here: who can touch their processes, if anybody can.
+    pub(crate) hands: Vec<Option<Arc<dyn Hands>>>,
     pub(crate) variables: Vec<Variables>,
     pub(crate) owner: Option<Owner>,
 }

@@ -1,7 +1,7 @@
 //! CPU accounting: what a process may use in each period, what it owes, and when to look again.
 
-/// As the kernel's limit has it by default.
-pub(crate) const PERIOD_NS: u64 = 100_000_000;
+/// The period of a limit, ns: as the kernel's own has it by default.
+pub const PERIOD_NS: u64 = 100_000_000;
 /// The kernel's clock of a process counts a running thread only at its ticks, up to 10 ms apart (4 as Debian builds it).
 /// This long before the quota can be used up at the earliest, it is looked at closely.
 const CLOSELY_NS: u64 = 5_000_000;
@@ -12,21 +12,23 @@ const LOOK_EVERY_NS: u64 = 1_000_000;
 const PERIODS_OF_DEBT: u64 = 10;
 
 /// What a process has used of the CPU time of a period.
-pub(crate) struct Account {
+#[derive(Debug)]
+pub struct Account {
     /// When the period began.
     since_ns: u64,
     /// Used in it, with what was used too much before.
-    pub(crate) used_ns: u64,
+    pub used_ns: u64,
 }
 
 impl Account {
-    pub(crate) fn begin(now_ns: u64) -> Account {
+    /// Nothing was used yet, in a period that begins now.
+    pub fn begin(now_ns: u64) -> Account {
         Account { since_ns: now_ns, used_ns: 0 }
     }
 
     /// When the period is over, begins the one that `now_ns` lies in. What was not used is lost, what was used too much is
     /// owed.
-    pub(crate) fn turn(&mut self, now_ns: u64, quota_ns: u64) {
+    pub fn turn(&mut self, now_ns: u64, quota_ns: u64) {
         let periods = now_ns.saturating_sub(self.since_ns) / PERIOD_NS;
         if periods == 0 {
             return;
@@ -38,7 +40,7 @@ impl Account {
 
     /// How long nothing has to be looked at: until the next period, or until shortly before the quota can be used up, with
     /// all processors at work.
-    pub(crate) fn nap_ns(&self, now_ns: u64, quota_ns: u64, processors: u64) -> u64 {
+    pub fn nap_ns(&self, now_ns: u64, quota_ns: u64, processors: u64) -> u64 {
         let period_left_ns = (self.since_ns + PERIOD_NS).saturating_sub(now_ns);
         let earliest_ns = quota_ns.saturating_sub(self.used_ns) / processors.max(1);
         let nap_ns = match earliest_ns {

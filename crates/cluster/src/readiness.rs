@@ -77,8 +77,9 @@ pub(crate) fn ask_one<E>(
     thread::scope(|scope| {
         scope.spawn(|| {
             let to_us = to_us;
-            let entered = network.enter().map_err(|error| format!("its network cannot be entered: {error}"));
-            while !stop.load(Ordering::Relaxed) && to_us.send(entered.clone().and_then(|()| answers())).is_ok() {
+            // Each time: a node that is started again may be in another network than before.
+            let entered = || network.enter().map_err(|error| format!("its network cannot be entered: {error}"));
+            while !stop.load(Ordering::Relaxed) && to_us.send(entered().and_then(|()| answers())).is_ok() {
                 thread::sleep(ASK_EVERY);
             }
         });
@@ -111,10 +112,9 @@ fn ask_until_stopped(
     stop: &AtomicBool,
     to_us: &mpsc::Sender<Answer>,
 ) {
-    let entered = network.enter();
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
-        let view = match &entered {
+        let view = match network.enter() {
             Ok(()) => ask(index),
             Err(error) => {
                 let missing = vec![format!("{}'s network cannot be entered: {error}", members[index].name)];

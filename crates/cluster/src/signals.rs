@@ -7,14 +7,14 @@ use std::{
 
 use brownout_base::{Change, clock::monotonic_ns};
 
-use crate::{ClusterError, NodeState, kernel, supervisor::Supervisor};
+use crate::{ClusterError, NodeState, hands::check_deadly, kernel, supervisor::Supervisor};
 
 /// For the kernel to show that all threads stand, or that a killed process is dead: it takes a millisecond, but on a
 /// machine that is swamped, or with a disk that hangs, it can take long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Signals that end a process which does not catch them, and what a kill may be made of.
-const DEADLY: [libc::c_int; 9] = [
+pub const DEADLY: [libc::c_int; 9] = [
     libc::SIGKILL,
     libc::SIGTERM,
     libc::SIGINT,
@@ -130,9 +130,7 @@ impl Supervisor {
 
     /// Ends it by `signal`, and waits for its death.
     pub(crate) fn kill(&self, signal: libc::c_int) -> Result<Change, ClusterError> {
-        if !DEADLY.contains(&signal) {
-            return Err(ClusterError::NotDeadly { node: self.name.clone(), signal, deadly: DEADLY.to_vec() });
-        }
+        check_deadly(&self.name, signal)?;
         let asked = self.ask_end("kill", signal)?;
         asked.wait(PATIENCE).ok_or_else(|| self.not_shown(format!("as dead of signal {signal}")))
     }

@@ -46,7 +46,11 @@ impl Competition {
     /// Who competed since the last look: rows of the record, ns.
     pub fn look(&mut self, cluster: &Cluster, own: Own) -> io::Result<Vec<(String, u64)>> {
         let mut rows = self.waited(cluster);
-        let others = self.programs.read()?;
+        // Those of the lab's own are numbered otherwise, and come from its first process anyway.
+        let control = cluster.control();
+        let attached = cluster.nodes().iter().filter(|node| node.alive() && control.has_hands(&node.name));
+        let attached: Vec<u32> = attached.map(|node| node.pid()).collect();
+        let others = self.programs.read(&attached)?;
         let programs_ns = others.programs_ns();
         // Programs that share no processor with the lab do not compete with it. Who ran where is not told; how much was
         // used of the lab's processors is.

@@ -1,7 +1,12 @@
 //! The controls of a testbed: handles to its links, nodes, disks and clocks. Faults act on them through [`Capabilities`];
 //! everything else reads them directly.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use brownout_base::{Change, random::derive};
 use brownout_clock::HostClock;
@@ -36,6 +41,75 @@ pub struct Controls {
     pub disks: BTreeMap<(String, String), NodeDisk>,
     /// Clocks that can be wrong, by node.
     pub clocks: BTreeMap<String, HostClock>,
+    /// Nodes that faults have ended: of containers nothing else tells that somebody asked for it.
+    pub ended: EndedNodes,
+    /// Its hosts are containers that ran before.
+    pub are_containers: bool,
+}
+
+/// Nodes that were ended on purpose, until they are seen to run again.
+#[derive(Debug, Clone, Default)]
+pub struct EndedNodes(Arc<Mutex<BTreeMap<String, Ending>>>);
+
+/// How far the end of a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// It was asked to end, or has ended.
+    Ended,
+    /// It was started again.
+    Started,
+}
+
+impl EndedNodes {
+    /// Ends a node by `end`; one that is ended is never without its note, and one that could not be has none.
+    fn end<T>(&self, node: &str, end: impl FnOnce() -> Result<T, ClusterError>) -> Result<T, ClusterError> {
+        let before = self.all().insert(node.to_owned(), Ending::Ended);
+        end().inspect_err(|_| {
+            let mut all = self.all();
+            match before {
+                Some(before) => all.insert(node.to_owned(), before),
+                None => all.remove(node),
+            };
+        })
+    }
+
+    /// Starts a node again by `start`. It is noted before: who looks may see it run before `start` is done.
+    fn start<T>(&self, node: &str, start: impl FnOnce() -> Result<T, ClusterError>) -> Result<T, ClusterError> {
+        self.note(node, Ending::Started);
+        start().inspect_err(|_| self.note(node, Ending::Ended))
+    }
+
+    /// How far the end of a node is that was ended on purpose.
+    fn note(&self, node: &str, ending: Ending) {
+        if let Some(noted) = self.all().get_mut(node) {
+            *noted = ending;
+        }
+    }
+
+    /// Whether somebody has asked for the end of a node that does not run.
+    pub fn is_asked(&self, node: &str) -> bool {
+        self.all().contains_key(node)
+    }
+
+    /// Whether it was started again on purpose, now that it is seen to run; that is noted once.
+    pub fn take_started(&self, node: &str) -> bool {
+        let mut all = self.all();
+        let is_started = all.get(node) == Some(&Ending::Started);
+        if is_started {
+            all.remove(node);
+        }
+        is_started
+    }
+
+    /// Entries are put there whole, so a panic of another thread has broken nothing.
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Ending>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether nothing here can touch the processes of a cluster's nodes, nor sees them: they are only asked.
+pub fn are_only_asked(nodes: &ClusterControl) -> bool {
+    !nodes.is_ours() && nodes.names().iter().any(|name| !nodes.has_hands(name))
 }
 
 /// A directory that lies on a disk of its own.
@@ -119,15 +193,15 @@ impl ControlNodes for Controls {
     }
 
     fn kill(&self, node: &str, signal: i32) -> Result<Change, ClusterError> {
-        self.nodes.kill(node, signal)
+        self.ended.end(node, || self.nodes.kill(node, signal))
     }
 
     fn stop(&self, node: &str, within: Duration) -> Result<Change, ClusterError> {
-        Ok(self.nodes.stop(node, within)?.change)
+        Ok(self.ended.end(node, || self.nodes.stop(node, within))?.change)
     }
 
     fn start(&self, node: &str) -> Result<Change, ClusterError> {
-        self.nodes.start(node)
+        self.ended.start(node, || self.nodes.start(node))
     }
 
     fn wait_answers(&self, node: &str, within: Duration) -> Result<(), ClusterError> {
@@ -156,6 +230,11 @@ impl Applied<Share> for CpuLimit {
 impl ImpairDisks for Controls {
     fn impair(&self, node: &str, directory: &str, fault: &DiskFault) -> Result<Box<dyn Applied<DiskFault>>, LabError> {
         let place = self.disk(node, directory).ok_or_else(|| {
+            if self.are_containers {
+                return LabError::Trial(format!(
+                    "the disk of {node} cannot be reached from outside of its container; use a lab for faults of disks"
+                ));
+            }
             LabError::Trial(format!(
                 "the {directory} directory of {node} is not on a disk that can be slowed; was the lab started \
                  with --no-disk?"
@@ -182,6 +261,11 @@ impl Applied<DiskFault> for DiskGuard {
 impl ShiftClocks for Controls {
     fn shift(&self, node: &str, by_ns: i64, by_ppb: i64) -> Result<Change, LabError> {
         let clock = self.clocks.get(node).ok_or_else(|| {
+            if self.are_containers {
+                return LabError::Trial(format!(
+                    "{node} was attached to without a clock of its own; start it with the override that `brownout wrap` prints"
+                ));
+            }
             LabError::Trial(format!(
                 "the clock of {node} cannot be changed: the lab was built without a clock of its own for it"
             ))
@@ -206,6 +290,22 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_node_is_noted_as_ended_until_its_start_is_seen_and_one_that_lives_on_is_not() {
+        let ended = EndedNodes::default();
+        let not_ours = || Err(ClusterError::NotOurs { node: "n1".to_owned() });
+        assert!(ended.end::<()>("n1", not_ours).is_err() && !ended.is_asked("n1"));
+        ended.end("n1", || Ok(())).unwrap();
+        assert!(ended.is_asked("n1") && !ended.take_started("n1"));
+        // It is down already.
+        assert!(ended.end::<()>("n1", not_ours).is_err() && ended.is_asked("n1"));
+        assert!(ended.start::<()>("n1", not_ours).is_err() && !ended.take_started("n1") && ended.is_asked("n1"));
+        ended.start("n1", || Ok(())).unwrap();
+        assert!(ended.take_started("n1") && !ended.take_started("n1") && !ended.is_asked("n1"));
+        ended.start("n2", || Ok(())).unwrap();
+        assert!(!ended.is_asked("n2"), "nobody has ended it");
+    }
 
     #[test]
     fn every_disk_of_every_trial_draws_for_itself_and_the_same_again() {

@@ -174,6 +174,15 @@ impl Design {
         if external == 0 {
             return Ok(());
         }
+        let are_unlike = self.cells.iter().any(|cell| cell.layout > 0);
+        if let Some(found) = self.first().layout.containers.as_ref().filter(|_| are_unlike) {
+            let message = format!(
+                "cells differ in their network or cluster, and those are the containers' own ({}); vary the load or the \
+                 faults, or leave ground out for a lab",
+                found.words()
+            );
+            return Err(self.source.complain("vary", message));
+        }
         if external < self.cells.len() {
             let message = "some cells are of a cluster that runs already, and others of one in a lab; write two files, \
                            and compare their runs (brownout compare A B)";

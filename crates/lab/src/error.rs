@@ -2,6 +2,7 @@ use std::{io, path::PathBuf};
 
 use brownout_clock::{ClockError, ntp::NtpError};
 use brownout_cluster::{ClusterError, cassandra::ProvisionError, etcd, java::JavaError};
+use brownout_containers::ContainersError;
 use brownout_disk::DiskError;
 use brownout_load::LoadError;
 use brownout_network::NetworkError;
@@ -64,6 +65,9 @@ pub enum LabError {
     /// The network could not be made.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// Containers could not be found, entered or touched.
+    #[error(transparent)]
+    Containers(#[from] ContainersError),
     /// The links could not be measured.
     #[error(transparent)]
     Probe(#[from] ProbeError),

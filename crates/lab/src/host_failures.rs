@@ -1,6 +1,6 @@
 //! Hosts that the emulator cannot reach any more, because their network interface failed: an event, and the end of a trial.
 
-use brownout_network::Network;
+use brownout_network::{HostFailure, Network};
 use brownout_record::{Event, Recorder};
 
 use crate::LabError;
@@ -19,6 +19,8 @@ pub struct FailedHost {
 impl FailedHost {
     /// The kind of its event.
     pub const EVENT: &str = "host-failed";
+    /// The same of an interface of a container that is gone.
+    pub const GONE: &str = "exit-gone";
 
     /// `reason`: what the kernel said.
     pub fn new(name: &str, at_ns: u64, reason: &str) -> FailedHost {
@@ -30,8 +32,26 @@ impl FailedHost {
     }
 }
 
-/// The hosts that failed since the last call.
+/// Interfaces of containers, or this machine's ends of them, that are gone since the last call. That happens whenever a container
+/// ends: it is no failure, and once it was started again it has others.
+pub fn gone(network: &Network) -> Vec<FailedHost> {
+    let failures = network.control().take_failures().into_iter();
+    let told = |failure: HostFailure| {
+        let name = network.name(failure.host).unwrap_or_default().to_owned();
+        let text = format!(
+            "an interface by which packets of {name} are diverted is gone ({}): did a container end, or did somebody delete it?",
+            failure.reason
+        );
+        FailedHost { name, at_ns: failure.at_ns, text }
+    };
+    failures.map(told).collect()
+}
+
+/// The hosts that failed since the last call; of containers see [`gone`].
 pub fn take(network: &Network) -> Vec<FailedHost> {
+    if network.is_attached() {
+        return Vec::new();
+    }
     let failures = network.control().take_failures().into_iter();
     failures
         .map(|failure| FailedHost::new(network.name(failure.host).unwrap_or_default(), failure.at_ns, &failure.reason))

@@ -12,9 +12,9 @@ use crate::experiment::{Complaint, LinkEntry, Names, SiteSection, one_of};
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPlan {
-    /// `n1`, `n2`, … or `load`.
+    /// `n1`, `n2`, … or `load`; of a container its own: `cassandra-1`.
     pub name: String,
-    /// Inside the lab, on the emulated network.
+    /// Inside the lab, on the emulated network; of a container its own.
     pub address: Ipv4Addr,
     /// On the overlay, if there is one; else the same.
     pub service: Ipv4Addr,
@@ -44,6 +44,8 @@ pub struct Hosts {
     all: Vec<HostPlan>,
     overlay: Option<Overlay>,
     database: DatabaseKind,
+    /// Whether the nodes have names of their own, so that n1, n2, … are other names for them.
+    are_named: bool,
 }
 
 /// The rack of hosts of which none is said.
@@ -59,7 +61,15 @@ impl Hosts {
             |name: String, last| HostPlan { name, address: address(last), service: address(last), location: None };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
         let all = nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect();
-        Hosts { all, overlay: None, database: DatabaseKind::Cassandra }
+        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: false }
+    }
+
+    /// Nodes that were there before, by their names and addresses, and the host of the load, which is this machine as they know it.
+    /// The nodes are called n1, n2, … as well, in this order.
+    pub fn named(nodes: impl IntoIterator<Item = (String, Ipv4Addr)>, machine: Ipv4Addr) -> Self {
+        let host = |(name, address)| HostPlan { name, address, service: address, location: None };
+        let all = nodes.into_iter().chain([(Self::LOAD.to_owned(), machine)]).map(host).collect();
+        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: true }
     }
 
     /// The same hosts, whose nodes run this.
@@ -158,9 +168,21 @@ impl Hosts {
         self.all.iter().filter(|host| host.name != Self::LOAD)
     }
 
-    /// By name.
+    /// By name, or by the other one that a container has.
     pub fn find(&self, name: &str) -> Option<&HostPlan> {
+        let name = self.called(name);
         self.all.iter().find(|host| host.name == name)
+    }
+
+    /// What a host is called that is named like this: of a container it may be n1, n2, …. All other names are what they are.
+    pub fn called<'a>(&'a self, name: &'a str) -> &'a str {
+        if !self.are_named || self.all.iter().any(|host| host.name == name) {
+            return name;
+        }
+        // As it is written there: n01 is no name.
+        let number = name.strip_prefix('n').filter(|digits| !digits.starts_with(['0', '+']));
+        let index = number.and_then(|digits| digits.parse::<usize>().ok()?.checked_sub(1));
+        index.and_then(|index| self.nodes().nth(index)).map_or(name, |host| host.name.as_str())
     }
 
     /// Every ordered pair, `from → to`.
@@ -228,7 +250,7 @@ impl Hosts {
     /// The hosts that names mean, each once: a site means all of its hosts.
     pub fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
         let mut meant: Vec<String> = Vec::new();
-        for name in names.iter() {
+        for name in names.iter().map(|name| self.called(name)) {
             let is = |host: &&HostPlan| {
                 host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
             };
@@ -295,6 +317,24 @@ mod tests {
         let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         assert_eq!(hosts.routes().of("n2", "load"), [pair("n2", "n1"), pair("n1", "load")]);
         assert_eq!(hosts.running(DatabaseKind::Etcd).database(), DatabaseKind::Etcd);
+    }
+
+    #[test]
+    fn containers_are_hosts_by_their_own_names_and_by_their_numbers() {
+        let named = |names: &[&str]| {
+            let nodes = (1..).zip(names).map(|(last, name)| ((*name).to_owned(), Ipv4Addr::new(172, 18, 0, last)));
+            Hosts::named(nodes.collect::<Vec<_>>(), Ipv4Addr::new(172, 18, 0, 1))
+        };
+        let hosts = named(&["db-1", "db-2", "n1"]);
+        let address = |name: &str| hosts.find(name).map(|host| host.address.octets()[3]);
+        assert_eq!((address("db-2"), address("n2"), address("load")), (Some(2), Some(2), Some(1)));
+        assert_eq!(address("n1"), Some(3), "its own name comes first");
+        assert_eq!([address("n4"), address("n0"), address("n02"), address("n+2")], [None; 4]);
+        let meant = |names: &[&str]| hosts.meant("host", &Names(names.iter().map(|name| (*name).to_owned()).collect()));
+        assert_eq!(meant(&["n2", "db-2", "n3"]).unwrap(), ["db-2", "n1"]);
+        let refused = meant(&["db-9"]).unwrap_err().message;
+        assert!(refused.contains("unknown host 'db-9'") && refused.contains("db-1"), "{refused}");
+        assert_eq!(Hosts::new(3).called("n2"), "n2");
     }
 
     #[test]

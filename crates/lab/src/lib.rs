@@ -6,10 +6,13 @@
 //! trial before if it has come to rest), the load, the phases and the faults, everything recorded second by second. A run that ended
 //! early is gone on with by what its file says of it ([`resume()`]). Where a file asks for several labs at once, each is bound to
 //! processors of its own ([`labs`]).
+//!
+//! An experiment may be run on containers that run already: then there is no lab, and its hosts are entered where they are.
 
 pub mod byhand;
 mod clear_text;
 mod competition;
+mod containers;
 mod controls;
 mod cpu;
 pub mod design;

@@ -1,6 +1,7 @@
 //! What this machine can do: the checks of `brownout doctor`, and those a run makes before it starts.
 
 mod check;
+mod containers;
 mod faults;
 mod overlays;
 mod waiting;
@@ -73,6 +74,7 @@ pub fn refuse_without_software(design: &Design) -> Result<(), LabError> {
 /// Refuses a lab that this machine cannot carry, before anything is started.
 pub fn refuse_if_lacking(layout: &Layout, runs: &Path) -> Result<(), LabError> {
     let checks = match layout.is_external() {
+        true if layout.is_attached() => containers::checks().into_iter().chain([tun(), disk(runs)]).collect(),
         // Neither a network nor nodes are made.
         true => vec![disk(runs)],
         false => vec![tun(), disk(runs), memory_for(layout)],

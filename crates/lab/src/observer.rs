@@ -15,9 +15,12 @@ use brownout_stress::output::write_bucket;
 use crate::{
     LabError,
     competition::{Competition, Own, waiting},
+    containers::{Attached, Seen},
+    controls::are_only_asked,
     cpu::{CpuClock, CpuTimes},
     evidence::DatabaseEvidence,
-    host_failures, live,
+    host_failures::{self, FailedHost},
+    live,
     plan::INTERVAL_NS,
     progress::OperationTick,
     silence::{Notice, SILENT_NS, Silence},
@@ -42,6 +45,7 @@ pub struct Observer<'a> {
     overlay_probes: Option<&'a Probes>,
     witnesses: &'a Witnesses,
     evidence: &'a DatabaseEvidence,
+    attached: Option<&'a Attached>,
     /// What each host's kernel had thrown away.
     last_kernels: BTreeMap<String, KernelCounts>,
     /// Intervals begin at this moment plus whole multiples of their length, `CLOCK_MONOTONIC`.
@@ -65,6 +69,8 @@ pub struct Observer<'a> {
     dropped: u64,
     /// Packets that the emulator dropped because it ran out itself.
     dropped_emulator: u64,
+    /// How often packets of attached hosts had passed by the emulator.
+    lapses: u64,
     /// Up to here, intervals without an operation have been written too.
     filled_ns: u64,
 }
@@ -81,6 +87,8 @@ pub struct Sources<'a> {
     pub witnesses: &'a Witnesses,
     /// What the database tells of itself.
     pub evidence: &'a DatabaseEvidence,
+    /// Who looks after containers; none: the hosts are none.
+    pub attached: Option<&'a Attached>,
     /// The machine's `/proc`, as it is seen from outside of the lab.
     pub proc: &'a File,
     /// Other labs work in this process, on processors of their own.
@@ -110,12 +118,12 @@ impl<'a> Observer<'a> {
         sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
-        let Sources { network, probes, overlay_probes, witnesses, evidence, proc, has_neighbours } = sources;
+        let Sources { network, probes, overlay_probes, witnesses, evidence, attached, proc, has_neighbours } = sources;
         network.control().take_counters()?;
         let processors = Processors::of_this_process();
         let competition = Competition::begin(proc, cluster).map_err(unseen)?;
         let mut clock = CpuClock::new(processors.clone(), has_neighbours);
-        let silence = (!cluster.control().is_ours()).then(Silence::default);
+        let silence = are_only_asked(&cluster.control()).then(Silence::default);
         let now_ns = brownout_base::clock::monotonic_ns();
         let mut observer = Observer {
             trial,
@@ -126,6 +134,7 @@ impl<'a> Observer<'a> {
             overlay_probes,
             witnesses,
             evidence,
+            attached,
             last_kernels: BTreeMap::new(),
             epoch_ns,
             last_ns: now_ns,
@@ -143,6 +152,7 @@ impl<'a> Observer<'a> {
             silence,
             dropped: 0,
             dropped_emulator: 0,
+            lapses: network.lapses(),
             filled_ns: epoch_ns + (now_ns - epoch_ns) / INTERVAL_NS * INTERVAL_NS,
         };
         observer.last_nodes = observer.node_cpu();
@@ -195,6 +205,11 @@ impl<'a> Observer<'a> {
         let seconds = (now_ns - self.last_ns) as f64 / 1e9;
         (self.last_ns, self.last, self.last_nodes, self.last_load) = (now_ns, cpu, nodes, load_cpu);
         self.evidence.record(self.recorder, self.trial)?;
+        if self.attached.is_some() {
+            for gone in host_failures::gone(self.network) {
+                self.event(FailedHost::GONE, &gone.name, &gone.text, gone.at_ns, 0)?;
+            }
+        }
         host_failures::record(self.recorder, self.trial, &host_failures::take(self.network))?;
         let operations = live::by_operation(&buckets, now_ns);
         Ok(Look { live: engine.map(Engine::live), operations, seconds, busy, deaths: self.deaths()? })
@@ -255,6 +270,13 @@ impl<'a> Observer<'a> {
                 "the emulator dropped {} packets because it had no memory left for them, or because the \
                  receiving host's interface refused them; no emulated link would have dropped them",
                 self.dropped_emulator
+            ));
+        }
+        let lapses = self.network.lapses().saturating_sub(self.lapses);
+        if lapses > 0 {
+            told.push(format!(
+                "this process stood still for two seconds or more, or could not reach the kernel's filter, {lapses} times \
+                 (each interface counts): packets may have passed by the emulator then, with no fault of the network in force"
             ));
         }
         for (probes, which) in [(Some(self.probes), "probes"), (self.overlay_probes, "probes of the overlay")] {
@@ -477,6 +499,13 @@ impl<'a> Observer<'a> {
         nodes.filter_map(|node| Some((node.name.clone(), node.cpu_ns()?))).collect()
     }
 
+    /// Once, whoever tells it.
+    fn is_dead(&mut self, node: String) {
+        if !self.dead.contains(&node) {
+            self.dead.push(node);
+        }
+    }
+
     fn deaths(&mut self) -> Result<Vec<String>, LabError> {
         let mut told = Vec::new();
         for death in self.cluster.deaths() {
@@ -487,6 +516,16 @@ impl<'a> Observer<'a> {
                 self.dead.push(death.node);
                 told.push(text);
             }
+        }
+        for seen in self.attached.map(Attached::take).unwrap_or_default() {
+            let (host, text) = (seen.host().to_owned(), seen.to_string());
+            self.event(seen.kind(), &host, &text, seen.at_ns(), seen.error_ns())?;
+            match seen {
+                Seen::Ended { .. } => self.is_dead(host),
+                Seen::Reattached { .. } => self.dead.retain(|dead| *dead != host),
+                Seen::Lost { .. } | Seen::Unmeasured { .. } => {}
+            }
+            told.push(text);
         }
         for change in self.silence.as_mut().map(Silence::take).unwrap_or_default() {
             match change {
@@ -499,7 +538,7 @@ impl<'a> Observer<'a> {
                          from this machine; look at it where it runs"
                     );
                     self.event("node-died", &node, &text, since_ns, 0)?;
-                    self.dead.push(node);
+                    self.is_dead(node);
                     told.push(text);
                 }
                 Notice::Back { node, since_ns } => {

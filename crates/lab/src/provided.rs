@@ -70,11 +70,22 @@ impl Found {
         if interrupts.any() {
             return Err(LabError::Interrupted);
         }
+        Found::beside(cache, software)
+    }
+
+    /// Of a lab on containers, whose nodes are not asked who they are: they may be of no database.
+    pub(crate) fn in_containers(cluster: &ClusterSection, file: &Path) -> Result<Found, LabError> {
+        let cache = cache::directory().map_err(|error| LabError::Machine(error.to_string()))?;
+        Found::beside(cache, vec![software::unasked(cluster, file)?])
+    }
+
+    /// With this cache, made if there is none.
+    fn beside(cache: PathBuf, software: Vec<Software>) -> Result<Found, LabError> {
         let failed = |doing| {
             let path = cache.clone();
             move |source| LabError::Directory { doing, path, source }
         };
-        // What is found elsewhere has left nothing in it.
+        // What was found elsewhere has left nothing in it.
         fs::create_dir_all(&cache).map_err(failed("make"))?;
         let found = cache.canonicalize().map_err(failed("find"))?;
         Ok(Found { cache: found, software })
@@ -99,7 +110,7 @@ impl Provided {
             let proc = ground.proc.try_clone();
             Ok(LabSpec {
                 layout: (*layout).clone(),
-                runs: runs(&seen, &layout.cluster)?,
+                runs: runs(&seen, layout)?,
                 cache: cache.clone(),
                 scratch: scratch.clone(),
                 logs: logs.clone(),
@@ -150,7 +161,8 @@ impl Provided {
                     Seen::Other(Runs::Etcd(installed.seen_at(&root)))
                 }
                 software::Found::External(found) => {
-                    Seen::Other(Runs::External { nodes: found.nodes.clone(), access: found.access() })
+                    // Whether its nodes are containers that are attached, the layout knows.
+                    Seen::Other(Runs::External { nodes: found.nodes.clone(), access: found.access(), ground: None })
                 }
             };
             all.push((choice.clone(), seen));
@@ -185,7 +197,7 @@ impl Provided {
                         _ => distribution.version.clone(),
                     }
                 };
-                let nodes: Vec<String> = (1..=cluster.nodes()).map(|number| format!("n{number}")).collect();
+                let nodes = cluster.node_names();
                 let versions: Vec<String> = nodes.iter().map(|node| of_node(node)).collect();
                 version_words(nodes.iter().map(String::as_str).zip(versions.iter().map(String::as_str)))
             }
@@ -240,14 +252,22 @@ enum Seen {
     Other(Runs),
 }
 
-/// What a cluster runs of what was provided.
-fn runs(seen: &[(String, Seen)], cluster: &ClusterSection) -> Result<Runs, LabError> {
+/// What the cluster of a layout runs of what was provided.
+fn runs(seen: &[(String, Seen)], layout: &Layout) -> Result<Runs, LabError> {
+    let cluster = &layout.cluster;
     let find = |wanted: Wanted<'_>| {
         let name = wanted.name();
         let found = seen.iter().find(|(choice, _)| *choice == name).map(|(_, seen)| seen);
         found.ok_or_else(|| LabError::Machine(format!("{name} was not provided for the lab")))
     };
     let installed = match find(Wanted::first(cluster))? {
+        Seen::Other(Runs::External { nodes, access, .. }) => {
+            return Ok(Runs::External {
+                nodes: nodes.clone(),
+                access: access.clone(),
+                ground: layout.containers.clone(),
+            });
+        }
         Seen::Other(runs) => return Ok(runs.clone()),
         Seen::Cassandra(installed) => installed.clone(),
     };

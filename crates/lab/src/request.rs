@@ -41,7 +41,16 @@ pub(crate) struct RunRequest {
     pub(crate) view: String,
 }
 
-/// What `up` asks of a lab's keeper and of its first process.
+/// Nodes that ran before the lab, and go on when it ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AttachedLab {
+    /// What runs in it, in words: "Cassandra 5.0.9", or which containers they are.
+    pub(crate) system: String,
+    /// Whether all of them answered as nodes of the database of the lab file; else nothing is known of what they run.
+    pub(crate) has_database: bool,
+}
+
+/// What `up` and `attach` ask of a lab's keeper and of its first process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LabRequest {
     pub(crate) name: String,
@@ -52,6 +61,10 @@ pub(crate) struct LabRequest {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
     pub(crate) set: Vec<String>,
+    /// Of a lab that is attached to containers: what they run. None: its nodes are its own.
+    pub(crate) attached: Option<AttachedLab>,
+    /// Files that the lab file names, and containers that it is attached to, by path or name; read outside.
+    pub(crate) files: BTreeMap<String, String>,
     /// Why there are no disks that can be slow; none: there are.
     pub(crate) no_disk: Option<String>,
     pub(crate) started_unix_ms: u64,

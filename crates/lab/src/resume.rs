@@ -104,6 +104,7 @@ pub fn resume(path: &Path, file: Option<&Path>, more: More) -> Result<Resumed, L
         source = read(&set)?;
     }
     let design = Design::new(&source)?;
+    refuse_other_containers(&design)?;
     let settled = Made::read(path, design.attempts)?.settled;
     let missing = Planner::new(&design).only(only).missing(&settled);
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
@@ -141,6 +142,12 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
         "{} asks something else than what it was begun with:{told}{more}\nBegin a new run for it, or leave the file out.",
         file.display()
     )))
+}
+
+/// Trials of one run are made on the same containers; they may have been started again.
+fn refuse_other_containers(design: &Design) -> Result<(), LabError> {
+    let found = design.layouts().into_iter().find_map(|layout| layout.containers.as_ref());
+    found.map_or(Ok(()), |found| found.again().map(drop).map_err(LabError::Resume))
 }
 
 /// Trials of one run have to be made on one machine, by one version.

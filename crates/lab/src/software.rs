@@ -9,7 +9,7 @@ use std::{
 };
 
 use brownout_cluster::{
-    Access, DatabaseKind, Distribution,
+    Access, ClusterError, DatabaseKind, Distribution,
     cassandra::{maven, release, tarball},
     etcd,
     external::External,
@@ -118,8 +118,9 @@ impl<'a> Wanted<'a> {
         match self {
             Wanted::Cassandra(choice) => format!("Cassandra {choice}"),
             Wanted::Etcd(choice) => format!("etcd {choice}"),
-            Wanted::External(ClusterSection { cassandra, etcd, external, access, .. }) => {
-                format!("external {:?} {cassandra:?} {etcd:?} {access:?}", external.as_ref().map(|one| &one.0))
+            Wanted::External(ClusterSection { cassandra, etcd, external, access, names, .. }) => {
+                let named = if names.is_empty() { String::new() } else { format!(" {names:?}") };
+                format!("external {:?}{named} {cassandra:?} {etcd:?} {access:?}", external.as_ref().map(|one| &one.0))
             }
         }
     }
@@ -170,7 +171,10 @@ impl<'a> Wanted<'a> {
                     .map_err(|error| if interrupts.any() { LabError::Interrupted } else { error.into() })
             }
             Wanted::External(section) => {
-                progress.step("asking the nodes of the external cluster who they are");
+                progress.step(match section.names.is_empty() {
+                    true => "asking the nodes of the external cluster who they are",
+                    false => "asking the nodes in the containers who they are",
+                });
                 external(section, file).map(Found::External)
             }
         }
@@ -195,20 +199,33 @@ fn cassandra(
     }
 }
 
-fn external(section: &ClusterSection, file: &Path) -> Result<ExternalFound, LabError> {
-    let kind = section.kind();
+/// Where the nodes of a cluster that runs already are, and what it takes to be let in; they are not asked.
+fn located(section: &ClusterSection, file: &Path) -> Result<ExternalFound, LabError> {
     let addresses = section.external.iter().flat_map(|addresses| &addresses.0);
     let mut nodes = Vec::new();
     let mut names = Vec::new();
-    for (place, address) in addresses.enumerate() {
+    for (name, address) in section.node_names().into_iter().zip(addresses) {
         let found = resolve(address)?;
-        nodes.push((format!("n{}", place + 1), found));
+        nodes.push((name, found));
         if let Ok((host, _)) = split_address(address) {
             names.push((found.ip(), host.to_owned()));
         }
     }
     let access = AccessFound::find(section.access.as_ref(), names, file)?;
-    let versions = External::new(kind, access.access())?.survey(&nodes, SURVEY_WITHIN)?.versions;
+    Ok(ExternalFound { nodes, versions: BTreeMap::new(), access })
+}
+
+/// The same of nodes that run already, who are not asked who they are: containers may be of no database.
+pub(crate) fn unasked(section: &ClusterSection, file: &Path) -> Result<Software, LabError> {
+    let found = Found::External(located(section, file)?);
+    Ok(Software { choice: Wanted::External(section).name(), found })
+}
+
+fn external(section: &ClusterSection, file: &Path) -> Result<ExternalFound, LabError> {
+    let kind = section.kind();
+    let ExternalFound { nodes, access, .. } = located(section, file)?;
+    let survey = External::new(kind, access.access())?.survey(&nodes, SURVEY_WITHIN);
+    let versions = survey.map_err(|error| not_a_node(section, error))?.versions;
     let asked = match kind {
         DatabaseKind::Cassandra => match &section.cassandra {
             Some(CassandraChoice::Version(version)) => Some(version),
@@ -228,6 +245,18 @@ fn external(section: &ClusterSection, file: &Path) -> Result<ExternalFound, LabE
         )));
     }
     Ok(ExternalFound { nodes, versions, access })
+}
+
+/// Why nodes could not be asked. A project may have containers that are no nodes of its database.
+fn not_a_node(section: &ClusterSection, error: ClusterError) -> LabError {
+    if section.names.is_empty() {
+        return error.into();
+    }
+    LabError::Machine(format!(
+        "{error}; all containers that ground.containers chooses are nodes of the cluster: choose those of the database \
+         alone, of these: ground: {{ containers: {{ names: [{}] }} }}",
+        section.names.join(", ")
+    ))
 }
 
 /// Whether a full version is of this line, or is it.

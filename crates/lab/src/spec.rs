@@ -12,7 +12,7 @@ use brownout_network::{HostSpec, NetworkSpec};
 
 use crate::{
     LabError,
-    experiment::JitChoice,
+    experiment::{ContainersFound, JitChoice},
     ground::Privilege,
     plan::{Layout, encryption, to_u16},
 };
@@ -57,6 +57,8 @@ pub enum Runs {
         nodes: Vec<(String, SocketAddr)>,
         /// What else a client needs.
         access: Access,
+        /// The containers that they are, if those are attached; none: they are only asked.
+        ground: Option<ContainersFound>,
     },
 }
 

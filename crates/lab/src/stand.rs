@@ -138,6 +138,7 @@ impl<'a> Stands<'a> {
         let (all, nodes) = (hosts.iter().count(), hosts.nodes().count());
         let s = if nodes == 1 { "" } else { "s" };
         progress.step(&match spec.layout.is_external() {
+            true if spec.layout.is_attached() => format!("{}: attaching to {nodes} container{s}", wanted.title),
             true => format!("{}: asking {nodes} node{s}", wanted.title),
             false => format!("{}: {all} hosts, starting {nodes} node{s}", wanted.title),
         });

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs, io,
-    net::{Ipv4Addr, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     os::unix::fs::{MetadataExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +16,7 @@ use brownout_clock::{
     ntp::{PORT as NTP_PORT, Responder},
     write_object,
 };
-use brownout_cluster::{Cluster, EnterableHost, NodeDirectories};
+use brownout_cluster::{AttachedNode, Cluster, EnterableHost, NodeDirectories};
 use brownout_disk::{Disk, DiskOptions};
 use brownout_load::{Coordinator, ThreadStart, WireOptions};
 use brownout_machine::{Awake, Scheduling};
@@ -24,8 +24,11 @@ use brownout_network::{Emulator, Host, ImpairmentGuard, LinkControl, Network};
 
 use crate::{
     LabError,
-    controls::{Controls, NodeDisk},
+    containers::{self, Attached},
+    controls::{Controls, EndedNodes, NodeDisk},
+    experiment::ContainersFound,
     faults::{Capabilities, Needs},
+    ground::Privilege,
     hosts::{HostPlan, Hosts},
     own_data::OwnData,
     spec::{LabSpec, Runs},
@@ -43,6 +46,8 @@ const OF_THE_MACHINE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 pub struct Testbed {
     /// What the load makes in a cluster that is not ours: dropped first.
     pub own_data: Option<OwnData>,
+    /// Who looks after containers that are its hosts; none: it has hosts of its own, or none.
+    pub attached: Option<Attached>,
     /// The nodes.
     pub cluster: Cluster,
     /// How faults act on it.
@@ -55,17 +60,28 @@ pub struct Testbed {
     _responder: Option<Responder>,
     _disks: Vec<Disk>,
     _distances: Vec<ImpairmentGuard>,
-    /// The hosts. A cluster that is not ours has none of them.
-    pub network: Network,
+    /// The hosts. A cluster that is not ours, and is not attached, has none of them.
+    pub network: Arc<Network>,
 }
 
 impl Testbed {
     /// Builds it: the nodes are started, but not ready yet. `number` names its directories. Nodes that run already are attached.
     pub fn build(spec: &LabSpec, number: u32, seed: u64, needs: &Needs) -> Result<Testbed, LabError> {
-        if let Runs::External { nodes, access } = &spec.runs {
-            let cluster = Cluster::attach(spec.database()?, nodes)?;
+        if let Runs::External { nodes, access, ground } = &spec.runs {
             let own_data = OwnData::new(spec.layout.kind(), access.clone(), nodes)?;
-            let testbed = Testbed::of(cluster, Network::without_hosts()?, Parts::default())?;
+            let testbed = match ground {
+                Some(found) => Testbed::on_containers(spec, nodes, found, seed, needs)?,
+                None => {
+                    let node = |(name, address): &(String, SocketAddr)| AttachedNode {
+                        name: name.clone(),
+                        address: *address,
+                        host: None,
+                        hands: None,
+                    };
+                    let cluster = Cluster::attach(spec.database()?, nodes.iter().map(node).collect())?;
+                    Testbed::of(cluster, Network::without_hosts()?, Parts::default())?
+                }
+            };
             return Ok(Testbed { own_data: Some(own_data), ..testbed });
         }
         let network = Network::start_within(spec.network(seed), spec.memory)?;
@@ -111,6 +127,26 @@ impl Testbed {
         Ok(testbed)
     }
 
+    /// On containers that run already: as they are now, since some may have been started again since the file was read.
+    fn on_containers(
+        spec: &LabSpec,
+        nodes: &[(String, SocketAddr)],
+        found: &ContainersFound,
+        seed: u64,
+        needs: &Needs,
+    ) -> Result<Testbed, LabError> {
+        let found = found.again().map_err(LabError::Machine)?;
+        let hands = containers::hands(&found)?;
+        let clocks = containers::clocks(&found, &needs.clocks)?;
+        let network = containers::network(&found, seed, spec.privilege == Privilege::Root, spec.memory)?;
+        let cluster = Cluster::attach(spec.database()?, containers::nodes(&network, nodes, &hands))?;
+        let mut testbed = Testbed::of(cluster, network, Parts { clocks, ..Parts::default() })?;
+        let ended = testbed.controls.ended.clone();
+        testbed.attached = Some(Attached::watch(found, Arc::clone(&testbed.network), &hands, ended)?);
+        testbed.controls.reseed(seed)?;
+        Ok(testbed)
+    }
+
     fn of(cluster: Cluster, network: Network, parts: Parts) -> Result<Testbed, LabError> {
         let Parts { clocks, disks_of, responder, disks, distances } = parts;
         let names: Vec<&str> = network.hosts().iter().map(Host::name).collect();
@@ -122,11 +158,14 @@ impl Testbed {
             disks: disks_of,
             clocks,
             control: network.control(),
+            ended: EndedNodes::default(),
+            are_containers: network.is_attached(),
         });
         let wire = cluster.access().wire().map_err(|error| LabError::Trial(error.to_string()))?;
         let capabilities = controls.capabilities();
         Ok(Testbed {
             own_data: None,
+            attached: None,
             cluster,
             capabilities,
             controls,
@@ -134,7 +173,7 @@ impl Testbed {
             _responder: responder,
             _disks: disks,
             _distances: distances,
-            network,
+            network: Arc::new(network),
         })
     }
 
@@ -242,10 +281,14 @@ pub fn settings(testbed: &Testbed) -> TestbedSettings {
         true => (NO_EMULATOR.to_owned(), fs::read_to_string(OF_THE_MACHINE).unwrap_or_default().trim().to_owned()),
         false => (scheduling_name(testbed.network.realtime()), format!("{common}{others}")),
     };
+    let mut in_force = testbed.cluster.settings_in_force();
+    if let Some(attached) = &testbed.attached {
+        in_force.origin = format!("not ours: {}", attached.words());
+    }
     TestbedSettings {
         emulator_scheduling,
         congestion_control,
-        system_settings: serde_json::to_string_pretty(&testbed.cluster.settings_in_force()).unwrap_or_default(),
+        system_settings: serde_json::to_string_pretty(&in_force).unwrap_or_default(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! One trial: a stand, the load, and the faults on their time line.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
+use brownout_network::Network;
 use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
 
@@ -71,7 +73,7 @@ impl Trial<'_> {
         recorder.batch(|recorder| recorder.trial(&self.row))?;
         let result = self.on_a_stand(stands, recorder, progress, on_ready);
         let mut row = self.row;
-        row.ends_ns = Some(recorder.at(brownout_base::clock::monotonic_ns()));
+        row.ends_ns = Some(recorder.at(monotonic_ns()));
         row.state = match &result {
             Ok(()) => TrialState::Done,
             Err(LabError::Interrupted) => TrialState::Interrupted,
@@ -167,12 +169,19 @@ impl Trial<'_> {
                 (started.map_err(unless_interrupted)?, Some(filling))
             }
         };
-        let Testbed { network, cluster, capabilities, controls, .. } = testbed;
-        let probes = Probes::start(network, crate::plan::probe_interval(hosts))?;
+        let Testbed { network, cluster, capabilities, controls, attached, .. } = testbed;
+        let network: &Network = network;
+        let measured_ns = monotonic_ns();
+        let probes = Arc::new(Probes::start(network, crate::plan::probe_interval(hosts))?);
         let above = network.overlay().map(|overlay| Probes::start(overlay, crate::plan::probe_interval(hosts)));
         let overlay_probes = above.transpose()?;
-        let mtu = to_u16(plan.layout.network.mtu.0);
+        // Containers have one of their own.
+        let mtu = if network.is_attached() { network.mtu() } else { to_u16(plan.layout.network.mtu.0) };
         let witnesses = Witnesses::start(needs, network, mtu, controls)?;
+        // Where a container is started again, they go on in its new network.
+        let mut followers = witnesses.followers();
+        followers.push(Arc::<Probes>::clone(&probes));
+        let _following = attached.as_ref().map(|attached| attached.followed_by(followers, measured_ns)).transpose()?;
         let evidence = DatabaseEvidence::start(&controls.nodes, needs, time_line.epoch_ns)?;
         let sources = Sources {
             network,
@@ -180,6 +189,7 @@ impl Trial<'_> {
             overlay_probes: overlay_probes.as_ref(),
             witnesses: &witnesses,
             evidence: &evidence,
+            attached: attached.as_ref(),
             proc: &spec.proc,
             has_neighbours,
         };

@@ -100,7 +100,7 @@ impl Worker<'_> {
         };
         let (shared, request, cores, idle) = (self.shared, self.request, self.cores, self.idle);
         let cluster = &begun.plan.layout.cluster;
-        let privilege = match cluster.is_external() {
+        let privilege = match begun.plan.layout.is_external() && !begun.plan.layout.is_attached() {
             true => NO_PRIVILEGE,
             false => self.stands.spec(begun.layout).privilege.name(),
         };

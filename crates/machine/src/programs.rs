@@ -2,7 +2,8 @@
 //!
 //! A lab in a PID namespace of its own sees only itself in its `/proc`. But the `/proc` of the machine, opened before the
 //! lab mounts its own over it, goes on to show everything that could be seen from where the lab was started. What runs in
-//! the lab are the descendants of its first process, because orphans are adopted by that one (pid_namespaces(7)).
+//! the lab are the descendants of its first process, because orphans are adopted by that one (pid_namespaces(7)). Nodes that others
+//! have started are of the lab, too, wherever they run.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -68,18 +69,19 @@ impl Programs {
     /// Begins to watch, through the machine's `/proc`, opened while the path still led to it.
     pub fn watch(proc: File) -> io::Result<Self> {
         let mut programs = Programs { proc, last: HashMap::new() };
-        programs.read()?;
+        programs.read(&[])?;
         Ok(programs)
     }
 
-    /// What was used since the last reading.
-    pub fn read(&mut self) -> io::Result<Others> {
+    /// What was used since the last reading. `nodes`: first processes of nodes that others have started, as the machine numbers
+    /// them; with all that comes from them, they are of the lab.
+    pub fn read(&mut self, nodes: &[u32]) -> io::Result<Others> {
         let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
         // "self" is the number of whoever asks, in the PID namespace that this /proc is of.
         let own = fs::read_link(proc.join("self"))?;
         let own: u32 = own.to_str().and_then(|own| own.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
         let now = processes(&proc)?;
-        let others = others(&self.last, &now, own);
+        let others = others(&self.last, &now, own, nodes);
         self.last = now;
         Ok(others)
     }
@@ -111,10 +113,10 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-/// What was used between two readings outside of the lab, whose first process is `lab`. The process that started it waits for
+/// What was used between two readings outside of the lab, whose first process is `lab`, and of `nodes`. The process that started it waits for
 /// it, and is of the lab, too.
-fn others(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>, lab: u32) -> Others {
-    let inside = descendants(now, lab);
+fn others(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>, lab: u32, nodes: &[u32]) -> Others {
+    let inside = descendants(now, nodes.iter().copied().chain([lab]));
     let command = now.get(&lab).map(|process| process.parent);
     let known = |pid: u32, process: &Process| before.get(&pid).filter(|before| before.begun == process.begun);
     // What an ended process had used by the last reading was its own then; now it is in the account of whoever waited for it.
@@ -148,13 +150,13 @@ fn others(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>, lab: u32)
     others
 }
 
-/// A process and all that come from it.
-fn descendants(all: &HashMap<u32, Process>, first: u32) -> HashSet<u32> {
+/// Processes and all that come from them.
+fn descendants(all: &HashMap<u32, Process>, first: impl Iterator<Item = u32>) -> HashSet<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for (pid, process) in all {
         children.entry(process.parent).or_default().push(*pid);
     }
-    let (mut found, mut next) = (HashSet::new(), vec![first]);
+    let (mut found, mut next) = (HashSet::new(), first.collect::<Vec<_>>());
     while let Some(pid) = next.pop() {
         if found.insert(pid) {
             next.extend(children.get(&pid).into_iter().flatten());
@@ -179,7 +181,7 @@ mod tests {
 
     /// Program and ticks, most first.
     fn used(before: &[(u32, u32, u64, u64, u64)], now: &[(u32, u32, u64, u64, u64)]) -> Vec<(u32, u64)> {
-        let others = others(&machine(before), &machine(now), 50);
+        let others = others(&machine(before), &machine(now), 50, &[]);
         others.programs.iter().map(|program| (program.pid, program.used_ns / tick_ns())).collect()
     }
 
@@ -197,7 +199,20 @@ mod tests {
             (60, 1, 20, 0, 5),
         ];
         assert_eq!(used(&before, &now), [(60, 20), (1, 1)]);
-        assert_eq!(others(&machine(&before), &machine(&now), 50).kernel_ns, 10 * tick_ns());
+        assert_eq!(others(&machine(&before), &machine(&now), 50, &[]).kernel_ns, 10 * tick_ns());
+    }
+
+    #[test]
+    fn nodes_that_others_have_started_are_no_other_programs() {
+        let before = [(1, 0, 0, 0, 0), (60, 1, 0, 0, 1), (70, 60, 0, 0, 2), (71, 70, 0, 0, 3)];
+        let now = [(1, 0, 0, 0, 0), (60, 1, 3, 0, 1), (70, 60, 40, 0, 2), (71, 70, 50, 0, 3), (50, 1, 0, 0, 0)];
+        let programs = |nodes: &[u32]| {
+            let others = others(&machine(&before), &machine(&now), 50, nodes);
+            others.programs.iter().map(|program| program.pid).collect::<Vec<u32>>()
+        };
+        assert_eq!(programs(&[]), [71, 70, 60]);
+        // Whoever has started them is another program.
+        assert_eq!(programs(&[70]), [60]);
     }
 
     #[test]
@@ -238,7 +253,7 @@ mod tests {
         let mut seen = 0;
         for _ in 0..600 {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            let others = programs.read().unwrap();
+            let others = programs.read(&[]).unwrap();
             for spinner in others.programs.iter().filter(|program| program.pid == pid) {
                 assert_eq!(spinner.name, "sh");
                 seen += spinner.used_ns;

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use thiserror::Error;
 
-use crate::overlay_kind::Overlay;
+use crate::{overlay_kind::Overlay, way::Way};
 
 /// A network could not be built, changed or asked.
 #[derive(Debug, Error)]
@@ -124,6 +124,59 @@ pub enum NetworkError {
         within: Duration,
         /// What its processes have said, if it has any: "; the log of …", or nothing.
         said: String,
+    },
+
+    /// The namespace of a host that others have made could not be entered.
+    #[error(
+        "cannot enter the network namespace of host {host}: {source}; run as root, with the rights CAP_SYS_ADMIN and \
+         CAP_NET_ADMIN; if what ran there has ended, look again for what runs"
+    )]
+    Enter {
+        /// Which host.
+        host: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+
+    /// Packets of a host that others have made could not be diverted.
+    #[error("cannot divert {what} of host {host}: {source}; {remedy}")]
+    Divert {
+        /// Which host.
+        host: String,
+        /// Which packets: "what leaves by eth0".
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// Somebody else diverts them already.
+    #[error(
+        "host {host} is attached to already (EBUSY): {what} is diverted by {holder}; end that first, with `brownout detach` or \
+         by ending the process"
+    )]
+    AlreadyAttached {
+        /// Which host.
+        host: String,
+        /// Which packets: "what leaves by eth0".
+        what: String,
+        /// Who does it, in words of its own.
+        holder: String,
+    },
+
+    /// No link of a network that was attached to in this way can do so.
+    #[error(
+        "links of hosts that are attached to by the way `{name}` {reason}; `brownout doctor` says what the way `{best}` lacks \
+         here, by which all can be done",
+        name = way.name(),
+        best = Way::ALL[0].name()
+    )]
+    Unable {
+        /// How it was attached to.
+        way: Way,
+        /// What it cannot do, and why: "cannot duplicate packets: …".
+        reason: &'static str,
     },
 
     /// The emulator's thread could not be started.

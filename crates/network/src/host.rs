@@ -1,4 +1,4 @@
-//! Hosts: a network namespace each, with one interface whose other end the emulator holds.
+//! Hosts: a network namespace each, with one interface whose other end the emulator holds; or one that others have made.
 
 mod build;
 mod statistics;
@@ -8,11 +8,11 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
     os::fd::OwnedFd,
     process::Command,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     thread,
 };
 
-pub(crate) use build::{Settings, route_overlay, tun_error};
+pub(crate) use build::{INTERFACE_QUEUE, Settings, route_overlay, tun_error};
 pub use statistics::ChecksumErrors;
 
 use brownout_base::{EnterableHost, HostId};
@@ -68,13 +68,62 @@ pub struct Host(Arc<Inner>);
 struct Inner {
     id: HostId,
     name: String,
-    address: Ipv4Addr,
-    address6: Option<Ipv6Addr>,
     /// On the overlay.
     service: Option<Ipv4Addr>,
-    namespace: Arc<OwnedFd>,
     congestion_control: String,
+    /// Stays as it is, but for a host that others have made, and have made anew.
+    home: RwLock<Arc<Home>>,
+}
+
+/// Where a host is.
+#[derive(Debug)]
+struct Home {
+    address: Ipv4Addr,
+    address6: Option<Ipv6Addr>,
+    namespace: Arc<OwnedFd>,
     statistics: Statistics,
+    /// The interfaces by which its packets come to the emulator.
+    interfaces: Vec<String>,
+    /// Packets wait for the emulator in its kernel, which has stamped their arrival.
+    holds_arrived: bool,
+    /// What its kernel had counted before we came.
+    before: ChecksumErrors,
+}
+
+/// A host that others have made, as it was found.
+pub(crate) struct Found {
+    /// The first of its IPv4 addresses.
+    pub(crate) address: Ipv4Addr,
+    /// The first of its IPv6 addresses.
+    pub(crate) address6: Option<Ipv6Addr>,
+    pub(crate) namespace: Arc<OwnedFd>,
+    /// The devices of the exits.
+    pub(crate) interfaces: Vec<String>,
+    /// See [`EnterableHost::holds_arrived`].
+    pub(crate) holds_arrived: bool,
+}
+
+impl Found {
+    /// Runs on a thread that is in its namespace.
+    pub(crate) fn into_host(self, id: HostId, name: String) -> io::Result<Host> {
+        let congestion_control = sys::default_congestion_control()?;
+        let home = RwLock::new(Arc::new(self.home()));
+        Ok(Host(Arc::new(Inner { id, name, service: None, congestion_control, home })))
+    }
+
+    /// Runs there, too: the same host from now on is here.
+    pub(crate) fn replaces(self, host: &Host) {
+        let home = Arc::new(self.home());
+        *host.0.home.write().unwrap_or_else(PoisonError::into_inner) = home;
+    }
+
+    fn home(self) -> Home {
+        let statistics = Statistics::open();
+        // If they cannot be read now, then later neither, and that is told.
+        let before = statistics.checksum_errors().unwrap_or_default();
+        let Found { address, address6, namespace, interfaces, holds_arrived } = self;
+        Home { address, address6, namespace, statistics, interfaces, holds_arrived, before }
+    }
 }
 
 impl Host {
@@ -101,23 +150,24 @@ impl Host {
         &self.0.name
     }
 
-    /// Its address on the lab's network.
+    /// Its address on the lab's network; of a host that others have made, the first that they said.
     pub fn address(&self) -> Ipv4Addr {
-        self.0.address
+        self.home().address
     }
 
     /// Where others reach what runs on it: its address on the overlay, or, without one, [`Host::address`].
     pub fn service(&self) -> Ipv4Addr {
-        self.0.service.unwrap_or(self.0.address)
+        self.0.service.unwrap_or_else(|| self.address())
     }
 
     /// Its IPv6 address there: as specified, else `fd77:6272:6f77::` with the 32 bits of [`Host::address`] at its end.
     /// `None` on a machine without IPv6, and where the MTU is below the 1280 bytes that IPv6 demands (RFC 8200).
     pub fn address6(&self) -> Option<Ipv6Addr> {
-        self.0.address6
+        self.home().address6
     }
 
-    /// The TCP congestion control that its connections to other hosts use, as a socket reported it.
+    /// The TCP congestion control that its connections to other hosts use, as a socket reported it; of a host that others have
+    /// made, when it was attached to.
     pub fn congestion_control(&self) -> &str {
         &self.0.congestion_control
     }
@@ -127,12 +177,12 @@ impl Host {
     /// # Errors
     /// The kernel's, when the thread lacks `CAP_SYS_ADMIN` over the host's user namespace.
     pub fn enter(&self) -> io::Result<()> {
-        sys::enter(&self.0.namespace)
+        sys::enter(&self.home().namespace)
     }
 
     /// Makes `command` run in this host whenever it is spawned; it keeps the namespace alive until it is dropped.
     pub fn prepare(&self, command: &mut Command) {
-        sys::prepare(Arc::clone(&self.0.namespace), command);
+        sys::prepare(Arc::clone(&self.home().namespace), command);
     }
 
     /// Runs `work` on a thread inside of this host, and waits for its answer.
@@ -152,9 +202,30 @@ impl Host {
         })
     }
 
-    /// What its kernel counted.
-    pub(crate) fn statistics(&self) -> &Statistics {
-        &self.0.statistics
+    /// What its kernel threw away since it was made, or attached to.
+    pub(crate) fn checksum_errors(&self) -> io::Result<ChecksumErrors> {
+        let home = self.home();
+        Ok(home.statistics.checksum_errors()?.since(home.before))
+    }
+
+    /// Packets that were dropped because the emulator did not read fast enough; `None` where the kernel does not tell.
+    pub(crate) fn interface_dropped(&self) -> Option<u64> {
+        let home = self.home();
+        home.interfaces.iter().map(|interface| home.statistics.interface_dropped(interface)).sum()
+    }
+
+    /// Packets that one interface of it dropped at the tail; `None` where the kernel does not tell.
+    pub(crate) fn dropped_at(&self, interface: &str) -> Option<u64> {
+        self.home().statistics.interface_dropped(interface)
+    }
+
+    /// UDP datagrams for which its sockets had no room; `None` where the kernel does not tell.
+    pub(crate) fn datagrams_dropped(&self) -> Option<u64> {
+        self.home().statistics.datagrams_dropped()
+    }
+
+    fn home(&self) -> Arc<Home> {
+        Arc::clone(&self.0.home.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -169,5 +240,9 @@ impl EnterableHost for Host {
 
     fn enter(&self) -> io::Result<()> {
         self.enter()
+    }
+
+    fn holds_arrived(&self) -> bool {
+        self.home().holds_arrived
     }
 }

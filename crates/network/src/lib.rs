@@ -5,6 +5,8 @@
 //! *ordered* pair of hosts. It knows nothing of what runs on the hosts, and never touches the
 //! network namespace it is called from.
 //!
+//! [`Network::attach`] does the same for hosts that others have made and that run already, such as containers.
+//!
 //! ```no_run
 //! use brownout_network::{HostSpec, Impairment, LinkControl, Network, NetworkSpec};
 //! use std::process::Command;
@@ -36,25 +38,31 @@
 //! # }
 //! ```
 
+mod attach;
 mod control;
 mod counters;
 mod emulator;
 mod error;
 mod host;
 mod impairment;
+mod limits;
 mod marker;
 mod network;
 pub mod overlay;
 mod overlay_kind;
 mod subnet;
 mod sys;
+mod way;
 
+pub use attach::{AttachSpec, AttachedSpec, Exit, attach_trials, attach_way};
 pub use brownout_base::{HostId, Link};
-pub use control::{Emulator, HostFailure, ImpairmentGuard, LinkControl, MarkerLook};
+pub use control::{ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};
+pub use emulator::{Emulator, HostFailure, MarkerLook};
 pub use error::NetworkError;
 pub use host::{ChecksumErrors, Host, HostSpec, INTERFACE};
 pub use impairment::{
     Chance, Cut, Distribution, Impairment, Loss, QueueLimit, RateLimit, Reorder, UnknownDistribution,
 };
 pub use network::{Network, NetworkSpec};
+pub use way::Way;

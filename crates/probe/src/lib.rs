@@ -5,9 +5,13 @@
 //!
 //! - [`Probes`] are small datagrams on every link all the time. They give delay, loss, copies and reordering.
 //! - [`Trains`] are short bursts on links whose rate is asked for.
+//!
+//! Both go on where a host is somewhere else after a while (`left`, `came`).
 
 mod error;
+mod moves;
 mod probes;
+mod prompt;
 mod selection;
 mod socket;
 mod stamps;

@@ -4,6 +4,7 @@ use std::{
     io::{self, IoSlice},
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     os::fd::AsRawFd,
+    sync::Arc,
     thread,
 };
 
@@ -16,7 +17,7 @@ use rustix::net::{
     },
 };
 
-use crate::error::ProbeError;
+use crate::{error::ProbeError, prompt::Prompt};
 
 /// What a socket may hold, in bytes of kernel memory: some 5,000 probes, two seconds and a half of the whole
 /// budget at one host. The kernel's default holds 300.
@@ -35,9 +36,12 @@ pub(crate) struct Received {
     pub(crate) overflowed: u32,
 }
 
-/// A non-blocking UDP socket whose datagrams carry the kernel's receive time.
+/// A non-blocking UDP socket whose datagrams carry the time at which they arrived: the kernel's, but for hosts in which they are
+/// held back after that.
+#[derive(Debug)]
 pub(crate) struct Socket {
-    socket: UdpSocket,
+    socket: Arc<UdpSocket>,
+    prompt: Option<Prompt>,
     address: SocketAddr,
 }
 
@@ -52,26 +56,31 @@ impl Socket {
         network: &dyn Mesh,
         more: impl Fn() -> T + Sync,
     ) -> Result<Vec<(Socket, T)>, ProbeError> {
-        let open = |host: &dyn EnterableHost| {
-            let failed = |action| {
-                move |source| {
-                    let (host, address) = (host.name().to_owned(), host.address());
-                    ProbeError::Socket { host, address, action, source }
-                }
-            };
-            host.enter().map_err(failed("enter the host"))?;
-            let socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"));
-            socket.map(|socket| (socket, more()))
+        wandering(|| network.enterable_hosts().into_iter().map(|host| Self::open_there(host, &more)).collect())
+    }
+
+    /// The same inside of one host.
+    pub(crate) fn open_in<T: Send>(
+        host: &dyn EnterableHost,
+        more: impl Fn() -> T + Sync,
+    ) -> Result<(Socket, T), ProbeError> {
+        wandering(|| Self::open_there(host, &more))
+    }
+
+    /// Takes the calling thread along.
+    fn open_there<T>(host: &dyn EnterableHost, more: &impl Fn() -> T) -> Result<(Socket, T), ProbeError> {
+        let failed = |action| {
+            move |source| {
+                let (host, address) = (host.name().to_owned(), host.address());
+                ProbeError::Socket { host, address, action, source }
+            }
         };
-        // On a thread of their own, which goes from host to host: the caller's stays where it is.
-        thread::scope(|scope| {
-            thread::Builder::new()
-                .name("sockets".to_owned())
-                .spawn_scoped(scope, || network.enterable_hosts().into_iter().map(open).collect())
-                .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        host.enter().map_err(failed("enter the host"))?;
+        let mut socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"))?;
+        if host.holds_arrived() {
+            socket.prompt = Some(Prompt::start(&socket.socket).map_err(failed("start a thread that takes datagrams"))?);
+        }
+        Ok((socket, more()))
     }
 
     /// A socket on `address`, any port, in the calling thread's namespace.
@@ -86,7 +95,7 @@ impl Socket {
         set_socket_send_buffer_size_force(&socket, SEND_BUFFER)
             .or_else(|_| set_socket_send_buffer_size(&socket, SEND_BUFFER))?;
         let address = socket.local_addr()?;
-        Ok(Socket { socket, address })
+        Ok(Socket { socket: Arc::new(socket), prompt: None, address })
     }
 
     /// Where it is reached from other hosts.
@@ -127,27 +136,47 @@ impl Socket {
 
     /// The next datagram; `None` when there is none at the moment.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // Room for one timestamp and one count; u64 for the alignment that control messages need. rustix reads neither.
-        let mut control = [0u64; 8];
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: all bytes zero is a valid `msghdr`.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: `message` points to buffers that are writable for the lengths it states.
-        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, 0) };
-        match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
-            Ok(length) => {
-                let mut received = Received { length, realtime_ns: None, overflowed: 0 };
-                read_control(&message, &mut received);
-                Ok(Some(received))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
+        match &self.prompt {
+            Some(prompt) => prompt.next(buffer),
+            None => receive(&self.socket, buffer),
         }
     }
+}
+
+/// The next datagram of a socket, with what the kernel says; `None` when there is none at the moment.
+pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    // Room for one timestamp and one count; u64 for the alignment that control messages need. rustix reads neither.
+    let mut control = [0u64; 8];
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all bytes zero is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` points to buffers that are writable for the lengths it states.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
+        Ok(length) => {
+            let mut received = Received { length, realtime_ns: None, overflowed: 0 };
+            read_control(&message, &mut received);
+            Ok(Some(received))
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Does `work` on a thread of its own, which may go from host to host: the caller's stays where it is.
+fn wandering<T: Send>(work: impl FnOnce() -> Result<T, ProbeError> + Send) -> Result<T, ProbeError> {
+    thread::scope(|scope| {
+        thread::Builder::new()
+            .name("sockets".to_owned())
+            .spawn_scoped(scope, work)
+            .map_err(|source| ProbeError::Thread { does: "opens sockets", source })?
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Reads `SCM_TIMESTAMPNS` and `SO_RXQ_OVFL` (socket(7)) among the control messages of a received `message`. The latter

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh};
+use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh, clock::monotonic_ns};
 use brownout_probe::{ProbeError, ProbeHealth, ProbeSample, Probes, TrainSpec, Trains};
 
 /// For what must come.
@@ -99,6 +99,74 @@ fn each_probe_arrives_once_on_every_link() {
     let whole = |one: &ProbeSample| one.delay_ns.is_some() && one.copies == 1;
     assert!(all.iter().all(whole), "{all:?}");
     assert!(probes.health().sent >= all.len() as u64);
+}
+
+/// Waits until each of these links has an arrival of a probe that was sent after this moment; all that was seen by then.
+fn until_all_arrive(probes: &Probes, links: &[Link], after_ns: u64) -> Vec<ProbeSample> {
+    let end = Instant::now() + PATIENCE;
+    let mut all: Vec<ProbeSample> = Vec::new();
+    let arrives = |all: &[ProbeSample], link: &Link| {
+        all.iter().any(|one| one.link == *link && one.delay_ns.is_some() && one.sent_ns > after_ns)
+    };
+    while !links.iter().all(|link| arrives(&all, link)) {
+        assert!(Instant::now() < end, "{:?}", probes.health());
+        thread::sleep(Duration::from_millis(20));
+        all.extend(probes.drain());
+    }
+    all
+}
+
+#[test]
+fn a_host_that_is_away_has_no_samples_and_is_probed_again_where_it_is_then() {
+    let mut network = Loopback::new(3);
+    let probes = Probes::start(&network, Duration::from_millis(10)).unwrap();
+    until_all_arrive(&probes, &Link::all(3), 0);
+    let host = HostId(1);
+    let (of_it, others): (Vec<Link>, Vec<Link>) =
+        Link::all(3).into_iter().partition(|link| link.from == host || link.to == host);
+    let left_ns = monotonic_ns();
+    probes.left(host, left_ns);
+    // Whatever is lost counts as such by then.
+    thread::sleep(Probes::LOST_AFTER + Duration::from_millis(500));
+    let seen = until_all_arrive(&probes, &others, monotonic_ns());
+    // It is told within a few looks of the thread.
+    let told_ns = left_ns + 1_000_000_000;
+    let of_gap: Vec<&ProbeSample> = seen
+        .iter()
+        .filter(|one| of_it.contains(&one.link) && (one.delay_ns.is_none() || one.sent_ns > told_ns))
+        .collect();
+    assert!(of_gap.is_empty(), "{of_gap:?}");
+    assert!(probes.health().absent > 0);
+
+    network.hosts[1].address = Ipv4Addr::new(127, 0, 0, 9);
+    let came_ns = monotonic_ns();
+    probes.came(host, &network.hosts[1]).unwrap();
+    let seen = until_all_arrive(&probes, &Link::all(3), came_ns);
+    assert!(seen.iter().all(|one| one.delay_ns.is_some()), "{seen:?}");
+}
+
+#[test]
+fn trains_go_on_where_a_host_is_after_it_was_away() {
+    let mut network = Loopback::new(2);
+    let link = Link { from: HostId(0), to: HostId(1) };
+    let spec = TrainSpec { packets: 20, every: Duration::from_millis(50), ..TrainSpec::default() };
+    let trains = Trains::start(&network, &[(link, None)], spec).unwrap();
+    let until = |after_ns: u64| {
+        let end = Instant::now() + PATIENCE;
+        while !trains.drain().iter().any(|sample| sample.sent_ns > after_ns && sample.arrived == 20) {
+            assert!(Instant::now() < end, "{} discarded", trains.discarded());
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until(0);
+    trains.left(HostId(1), monotonic_ns());
+    thread::sleep(Duration::from_millis(200));
+    let sent = trains.sent();
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(trains.sent(), sent, "nobody is there");
+    network.hosts[1].address = Ipv4Addr::new(127, 0, 0, 9);
+    trains.came(HostId(1), &network.hosts[1]).unwrap();
+    until(monotonic_ns());
 }
 
 #[test]

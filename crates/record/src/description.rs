@@ -19,6 +19,10 @@ pub struct Description {
     /// Whether the cluster is none of the run's own: it was there before, and its hosts and its network are not known.
     #[serde(default)]
     pub external: bool,
+    /// What it is run on, if that is no lab and no cluster that is only asked: "3 containers of the Compose project shop, Docker
+    /// 20.10.24"; empty for those, and in runs of a version that did not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ground: String,
     /// The load.
     pub load: LoadDescription,
     /// Phases of each trial, in order.

@@ -1,7 +1,7 @@
 //! What all figures of a trial over time have in common.
 
 use brownout_analysis::{Point, TrialEvidence, TrialFindings, phase};
-use brownout_record::{FaultRecord, Period};
+use brownout_record::{Event, FaultRecord, Period};
 
 use crate::{
     figure::{Axis, Bar, Figure, Ink, Lane, Mark, Scale, Series, Span, SpanKind, Unit},
@@ -131,10 +131,9 @@ impl Frame<'_> {
         events
             .map(|event| {
                 let x = self.seconds(event.at_ns);
-                let label = format!("{} {}", event.kind, event.subject);
+                let label = words(event);
                 let text = format!("{:.3}s {}: {}", x, label, event.text);
-                let bad = matches!(event.kind.as_str(), "node-died" | "host-failed" | "warning" | "balance" | "failed");
-                Mark { x, label: shorten(label.trim(), LABEL), text, bad }
+                Mark { x, label: shorten(label.trim(), LABEL), text, bad: is_bad(&event.kind) }
             })
             .chain(self.leaders())
             .collect()
@@ -164,5 +163,44 @@ impl Frame<'_> {
         let reach = points.first().map_or(0.0, |point| point.length_ns as f64 / 2e9);
         let points = points.iter().map(|point| (place(point), value(point))).collect();
         Series { name: name.to_owned(), ink, dashed, reach, points }
+    }
+}
+
+/// An event at its mark: its kind and whom it is of; in words, where the kind alone does not say what it means.
+fn words(event: &Event) -> String {
+    let Event { kind, subject, .. } = event;
+    match kind.as_str() {
+        "reattached" => format!("{subject} is attached again"),
+        "not-reattached" => format!("{subject} cannot be attached again"),
+        "exit-gone" => format!("an interface of {subject} is gone"),
+        _ => format!("{kind} {subject}"),
+    }
+}
+
+/// Whether it is something that nobody has asked for. That an interface of a container is gone says only that it has ended.
+fn is_bad(kind: &str) -> bool {
+    matches!(kind, "node-died" | "host-failed" | "not-reattached" | "warning" | "balance" | "failed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_becomes_of_containers_is_marked_with_words() {
+        let event = |kind: &str| Event {
+            trial: Some(1),
+            at_ns: 0,
+            error_ns: 0,
+            kind: kind.to_owned(),
+            subject: "db-2".to_owned(),
+            text: String::new(),
+        };
+        assert_eq!(words(&event("reattached")), "db-2 is attached again");
+        assert_eq!(words(&event("not-reattached")), "db-2 cannot be attached again");
+        assert_eq!(words(&event("exit-gone")), "an interface of db-2 is gone");
+        assert_eq!(words(&event("node-died")), "node-died db-2");
+        let bad = ["reattached", "exit-gone", "not-reattached", "node-died"].map(is_bad);
+        assert_eq!(bad, [false, false, true, true]);
     }
 }

@@ -1,7 +1,7 @@
 //! What the words of a report mean; `docs/definitions.md` has the exact definitions and their sources.
 
 /// Terms and their meanings.
-pub const TERMS: [(&str, &str); 23] = [
+pub const TERMS: [(&str, &str); 24] = [
     ("intended start", "when the schedule says that an operation begins, whether or not it could be sent then"),
     ("response time", "from the intended start to the end of an operation: what a user would have waited"),
     ("wait", "from the intended start to the sending of an operation"),
@@ -57,6 +57,11 @@ pub const TERMS: [(&str, &str); 23] = [
         "of etcd: the member that decides, with a majority; each election begins a new term, and may end without a leader",
     ),
     ("watch lag", "from the intended start of a put until a watch on its key reported it"),
+    (
+        "attached again",
+        "of a container that was started again: from then on its packets pass the emulator again, and faults of its links are in \
+         force; probes that were sent to it or by it between its end and then are no part of any figure",
+    ),
     (
         "late interval",
         "one in which the instrument itself was more than 5 ms late for 1 % of its packets or operations, or stood still for \

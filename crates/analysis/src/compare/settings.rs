@@ -109,7 +109,7 @@ fn given(run: &Run) -> Result<Vec<Of>, AnalysisError> {
     Ok(all)
 }
 
-fn planned(plan: &Description) -> [(&'static str, String); 13] {
+fn planned(plan: &Description) -> [(&'static str, String); 14] {
     let nodes = plan.hosts.iter().filter(|host| host.role == "node").count();
     let phases: Vec<String> = plan
         .phases
@@ -125,6 +125,7 @@ fn planned(plan: &Description) -> [(&'static str, String); 13] {
     );
     [
         ("database", plan.database.clone()),
+        ("ground", ground(plan).to_owned()),
         ("cluster", cluster(plan.external, &plan.hosts)),
         ("nodes", nodes.to_string()),
         ("network", plan.network.join("; ")),
@@ -138,6 +139,15 @@ fn planned(plan: &Description) -> [(&'static str, String); 13] {
         ("phases", phases.join(", ")),
         ("faults", plan.faults.join("; ")),
     ]
+}
+
+/// What it was run on.
+fn ground(plan: &Description) -> &str {
+    match plan.external {
+        _ if !plan.ground.is_empty() => plan.ground.as_str(),
+        true => "a cluster that is only asked",
+        false => "a lab",
+    }
 }
 
 /// Which cluster it is: one that was there before is known by where its nodes answer, in whatever order they were named.
@@ -154,6 +164,32 @@ fn cluster(external: bool, hosts: &[HostDescription]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_they_were_run_on_is_told_in_words() {
+        let written = serde_json::json!({
+            "name": "x", "question": null, "hosts": [], "database": "etcd 3.6.16", "phases": [], "faults": [], "trials": 1,
+            "load": {
+                "text": "open", "rate": null, "threads": null, "consistency": "quorum", "replication": 3, "timeout_ns": 1
+            },
+            "objective": { "response_ns": 1, "share": 0.95, "phases": [] }, "interval_ns": 1, "warnings": [],
+        });
+        // A run of a version that did not tell was on a lab, or only asked.
+        let lab: Description = serde_json::from_value(written).unwrap();
+        assert_eq!(ground(&lab), "a lab");
+        let asked = Description { external: true, ..lab.clone() };
+        assert_eq!(ground(&asked), "a cluster that is only asked");
+        let words = "3 containers of the Compose project shop, Docker 20.10.24";
+        let attached = Description { ground: words.to_owned(), ..asked };
+        assert_eq!(ground(&attached), words);
+        let given = |plan: &Description| {
+            Settings(planned(plan).map(|(name, text)| Given { cell: String::new(), name, texts: vec![text] }).into())
+        };
+        let differs = given(&lab).differing(&given(&attached));
+        let names: Vec<&str> = differs.iter().map(|setting| setting.name.as_str()).collect();
+        assert_eq!(names, ["ground", "cluster"]);
+        assert_eq!((differs[0].a.as_str(), differs[0].b.as_str()), ("a lab", words));
+    }
 
     #[test]
     fn clusters_that_were_there_before_differ_by_where_they_answer() {

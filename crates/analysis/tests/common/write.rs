@@ -183,6 +183,7 @@ impl Synthetic {
                 .collect(),
             database: "Cassandra 5.0.6".to_owned(),
             external: false,
+            ground: String::new(),
             load: LoadDescription {
                 text,
                 rate: self.threads.is_none().then_some(self.rate as f64),

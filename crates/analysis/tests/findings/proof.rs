@@ -1,6 +1,9 @@
 //! A fault that is not proven did not happen.
 
-use crate::common::{MS, SECOND, Synthetic};
+use crate::{
+    common::{MS, SECOND, Synthetic},
+    scenario::{Made, Scenario},
+};
 use brownout_analysis::{Findings, Proof, ProofRow, SourceSeen, Validity, exit_code, findings};
 use brownout_record::{Quantity, Subject};
 
@@ -149,6 +152,27 @@ fn too_few_probes_prove_nothing() {
     let (verdict, why) = verdict_of(&Synthetic { probes: 2, ..Synthetic::default() });
     assert_eq!(verdict, Proof::Unproven);
     assert!(why.contains("not enough evidence from probes: 20 before"), "{why}");
+}
+
+/// All that n2 sends is dropped by a packet filter of its own, as firewalls and network policies do with what they do not know.
+#[test]
+fn where_no_probe_arrives_before_any_fault_nothing_is_proven() {
+    let from_n2 = || ["n1", "n3", "load"].map(|to| Subject::pair("n2", to)).to_vec();
+    for (quantity, asked, tolerance) in
+        [(Quantity::OneWayDelay, 100e6, 20e6), (Quantity::Loss, 0.3, 0.03), (Quantity::Loss, 1.0, 0.001)]
+    {
+        let eats = Made::new(Quantity::Loss, from_n2(), 1.0, 0.0).during(&[(0, -20.0, 40.0)]);
+        let fault = Made::new(quantity, from_n2(), asked, tolerance);
+        let directory = tempfile::tempdir().unwrap();
+        // The emulator, which sees the packets of others, shows what was asked.
+        let scenario = Scenario { outside: vec![eats], unseen: true, ..Scenario::of(vec![fault]) };
+        let found = findings(&scenario.run(directory.path())).unwrap();
+        let fault = &found.trials[0].faults[0];
+        assert_eq!(fault.verdict, Proof::Unproven, "{quantity}: {:?}", fault.reasons);
+        let words = "probes arrived before any fault: a firewall or a network policy";
+        assert!(fault.reasons[0].contains(words), "{quantity}: {:?}", fault.reasons);
+        assert_eq!(exit_code(&found), 3);
+    }
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Scenario {
                 .collect(),
             database: "Cassandra 5.0.6".to_owned(),
             external: false,
+            ground: String::new(),
             load: LoadDescription {
                 text: "open, 100/s, constant arrivals".to_owned(),
                 rate: self.threads.is_none().then_some(100.0),

@@ -19,7 +19,7 @@ use brownout_units::Delay;
 use serde::Serialize;
 
 use crate::{
-    load::{RUNS, load},
+    load::{RUNS, load, with_ground},
     output::{self, INVALID, WRONG},
 };
 
@@ -30,6 +30,9 @@ pub struct Arguments {
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Check it for this ground instead of the file's: 'containers: { project: shop }'.
+    #[arg(long, value_name = "GROUND")]
+    ground: Option<String>,
     /// An earlier run whose trials without a fault show the noise: says what effect this design can detect.
     #[arg(long, value_name = "RUN")]
     pilot: Option<PathBuf>,
@@ -100,7 +103,8 @@ struct CheckedFault {
 const WARNING: &str = "WARNING";
 
 pub fn check(arguments: &Arguments) -> u8 {
-    let (_, design) = match load(&arguments.file, &arguments.set) {
+    let set = with_ground(&arguments.set, arguments.ground.as_deref());
+    let (_, design) = match load(&arguments.file, &set) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };

@@ -8,7 +8,7 @@ use brownout_analysis::Validity;
 use brownout_lab::{Design, Ended, LabError, More, Resumed, RunOptions, experiment::Source, planner::Planner};
 
 use crate::{
-    load::{RUNS, load},
+    load::{RUNS, load, with_ground},
     output::{self, INTERRUPTED, INVALID, WRONG},
     view::{self, View},
 };
@@ -21,6 +21,10 @@ pub struct Arguments {
     /// Replace a value of the file: faults.0.slow.delay=10ms. May be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Run on this ground instead of the file's: 'containers: { project: shop }'. What the file says of the lab's own nodes and
+    /// network is then not used, and told.
+    #[arg(long, value_name = "GROUND")]
+    ground: Option<String>,
     /// Keep runs below this directory.
     #[arg(long, value_name = "DIRECTORY", default_value = RUNS)]
     out: PathBuf,
@@ -31,7 +35,7 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Go on with a run that was interrupted or killed, with what is missing of it; on the machine that began it.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "out", "trial", "sabotage"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["set", "ground", "out", "trial", "sabotage"])]
     resume: Option<PathBuf>,
     /// Run this one trial of the design alone, with what it draws in the design; `brownout check` counts them.
     #[arg(long, value_name = "NUMBER")]
@@ -42,14 +46,15 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> u8 {
+    let set = with_ground(&arguments.set, arguments.ground.as_deref());
     let asked = match (&arguments.resume, &arguments.file) {
         (Some(run), file) => resumed(run, file.as_deref(), More::default()),
-        (None, Some(file)) => load(file, &arguments.set).map(|(source, design)| Asked {
+        (None, Some(file)) => load(file, &set).map(|(source, design)| Asked {
             source,
             design,
             options: RunOptions {
                 out: arguments.out.clone(),
-                set: arguments.set.clone(),
+                set,
                 only: arguments.trial,
                 sabotage: arguments.sabotage,
                 ..RunOptions::default()

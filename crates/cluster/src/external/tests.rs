@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::*;
-use crate::Cluster;
+use crate::{AttachedNode, Cluster};
 
 /// A server of CQL that answers every question with these rows of one, two or more values, until nobody asks any more.
 fn cassandra(rows: &'static [&'static [&'static [u8]]], asks_for_login: bool) -> SocketAddr {
@@ -66,13 +66,23 @@ fn named(addresses: &[SocketAddr]) -> Vec<(String, SocketAddr)> {
     (1..).map(|number| format!("n{number}")).zip(addresses.iter().copied()).collect()
 }
 
+fn attached(nodes: &[(String, SocketAddr)]) -> Vec<AttachedNode> {
+    let node = |(name, address): &(String, SocketAddr)| AttachedNode {
+        name: name.clone(),
+        address: *address,
+        host: None,
+        hands: None,
+    };
+    nodes.iter().map(node).collect()
+}
+
 #[test]
 fn nodes_say_which_version_they_are_and_the_record_has_it_of_each() {
     let nodes = named(&[cassandra(&[&[b"5.0.9", b"\x01"]], false), cassandra(&[&[b"4.1.10", b"\x02"]], false)]);
     let survey = external(None).survey(&nodes, PATIENCE).unwrap();
     let versions = [("n1", "5.0.9"), ("n2", "4.1.10")].map(|(node, version)| (node.to_owned(), version.to_owned()));
     assert_eq!(survey.versions, BTreeMap::from(versions));
-    let mut cluster = Cluster::attach(Box::new(external(None)), &nodes).unwrap();
+    let mut cluster = Cluster::attach(Box::new(external(None)), attached(&nodes)).unwrap();
     assert_eq!(cluster.settings_in_force().version, "5.0.9 (n1), 4.1.10 (n2)");
     assert_eq!(cluster.deaths().len(), 0);
 }
@@ -81,7 +91,7 @@ fn nodes_say_which_version_they_are_and_the_record_has_it_of_each() {
 fn of_a_node_that_is_silent_meanwhile_the_record_has_an_unknown_version_and_those_of_the_others() {
     let gone = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let nodes = named(&[cassandra(&[&[b"5.0.9", b"\x01"]], false), gone]);
-    let cluster = Cluster::attach(Box::new(external(None)), &nodes).unwrap();
+    let cluster = Cluster::attach(Box::new(external(None)), attached(&nodes)).unwrap();
     assert_eq!(cluster.settings_in_force().version, "5.0.9 (n1), unknown (n2)");
 }
 
@@ -111,7 +121,7 @@ fn a_login_is_given_where_it_is_asked_for_and_a_wrong_or_a_missing_one_is_told()
 #[test]
 fn an_attached_cluster_is_ready_when_all_answer_and_hold_one_schema_and_nothing_of_it_can_be_changed() {
     let nodes = named(&[cassandra(&[&[b"\x0a\x0b"]], false), cassandra(&[&[b"\x0a\x0b"]], false)]);
-    let mut cluster = Cluster::attach(Box::new(external(None)), &nodes).unwrap();
+    let mut cluster = Cluster::attach(Box::new(external(None)), attached(&nodes)).unwrap();
     let ready = cluster.wait_ready(Duration::from_secs(60), &|| false, &mut |_| ()).unwrap();
     assert_eq!(ready.schema, "0a0b");
     let control = cluster.control();

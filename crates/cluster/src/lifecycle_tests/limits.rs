@@ -9,7 +9,7 @@ use brownout_base::clock::monotonic_ns;
 use brownout_machine::{Processors, Usage, bind_this_thread, run_urgently};
 
 use super::*;
-use crate::CpuLimit;
+use crate::governor::Limit;
 
 /// However the work ends, by a panic too, the sleeper does.
 struct Over<'a>(&'a AtomicBool);
@@ -152,11 +152,11 @@ fn a_limit_is_a_share_of_what_a_quota_leaves_of_the_processors() {
     let (cluster, control, _directory) = spin();
     let processors = Processors::of_this_process();
     let half = Processors::made_up(processors.cpus(), processors.cpus().len(), Some(0.5));
-    let limit = CpuLimit::start_on(&cluster.nodes()[0].supervisor, share(60), &half).unwrap();
+    let limit = Limit::start_on(&cluster.nodes()[0].supervisor, share(60), &half).unwrap();
     let part = 0.6 * 0.5 / processors.capacity();
     let measured = unspoiled(part, || measure(&control, Duration::from_millis(480), 6));
     assert!(measured.is(part), "asked 60 % of half a processor, {part} of {processors}, measured {measured:?}");
-    limit.heal();
+    drop(limit);
 }
 
 #[test]

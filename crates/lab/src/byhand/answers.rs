@@ -62,10 +62,13 @@ pub(super) fn answer(
         }
         Ask::Nodetool { host, arguments } => {
             let node = lab.node(&host)?;
+            let rest = format!("{} {}", lab.control.kind().tool(), arguments.join(" "));
+            lab.refuse_of_containers(&node, "its tool of administration", "exec", &rest)?;
             return exec::run(lab, lab.control.tool(&node, &arguments)?, streams, client);
         }
         Ask::Logs { host, console } => {
             let node = lab.node(&host)?;
+            lab.refuse_of_containers(&node, "its log", "logs", "")?;
             let path = if console { lab.control.console_path(&node)? } else { lab.control.log_path(&node)? };
             let outside = path.strip_prefix(&lab.logs.0).map(|rest| lab.logs.1.join(rest));
             let outside =
@@ -82,9 +85,22 @@ pub(super) fn answer(
             return Ok(0);
         }
         Ask::Events { follow } => return events(lab, follow, client),
-        Ask::Destroy => {
+        Ask::Detach if !lab.is_attached() => {
+            return Err(Failure::wrong(format!(
+                "the lab '{0}' is attached to nothing: its nodes are its own, and would end with it; end it with: brownout destroy \
+                 --name {0}",
+                lab.name
+            )));
+        }
+        Ask::Destroy | Ask::Detach => {
             lab.events.note(together([]), "destroy", &lab.name, "the lab ends", &who);
             // The client may have gone: the lab ends all the same, and with this process all that is in it.
+            if lab.is_attached() {
+                let _ = wire::send(client, &Reply::Line("healing what is in force".to_owned()));
+                for line in lab.let_go(&who) {
+                    let _ = wire::send(client, &Reply::Line(line));
+                }
+            }
             let _ = wire::send(client, &Reply::Done(0));
             std::process::exit(0);
         }
@@ -118,6 +134,11 @@ fn events(lab: &Lab, follow: bool, client: &UnixStream) -> Result<u8, Failure> {
 }
 
 fn cql(lab: &Lab, host: Option<&str>, statement: &str, consistency: &str, client: &UnixStream) -> Result<u8, Failure> {
+    if !lab.has_database {
+        let message = "these containers did not answer as nodes of a database when the lab was attached, so they are not asked by \
+                       CQL; once they do, attach again: brownout detach, brownout attach …";
+        return Err(Failure::failed(message));
+    }
     let kind = lab.control.kind();
     if !kind.speaks_cql() {
         let message =

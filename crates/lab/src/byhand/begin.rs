@@ -1,6 +1,7 @@
 //! `up`: from a lab file to a lab that is ready.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::{
@@ -23,6 +24,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::{
     Failure,
     keeper::KEEP,
+    lab_file::{GROUND, LabFile},
     protocol::Reply,
     registry::{self, Claim, LabRegistry},
     wire::{self, wait_readable},
@@ -31,7 +33,6 @@ use crate::{
     experiment::Source,
     ground::Interrupts,
     machine,
-    plan::Layout,
     progress::Progress,
     provided::Found,
     request::{LabRequest, Request},
@@ -41,57 +42,6 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(200);
 /// Descriptors that are inherited stand above those of the standard streams and of the lab's request.
 const FIRST_INHERITED: i32 = 10;
-/// The sections that make a lab; an experiment's others say what happens in one.
-const USED: [&str; 3] = ["network", "cluster", "seed"];
-/// What the reader of experiment files wants to see, and a lab by hand has no use for.
-const UNUSED: [&str; 5] =
-    ["load={rate: 1/s}", "phases={warm-up: 20s, baseline: 3s}", "objective={p99: 1s}", "faults=[]", "trials=1"];
-
-/// What a lab is made of, as written.
-pub struct LabFile {
-    /// Hosts, distances, cluster.
-    pub layout: Layout,
-    /// All randomness is drawn from it.
-    pub seed: u64,
-    /// Sections of the file that say what happens in an experiment; nothing is done about them.
-    pub ignored: Vec<String>,
-}
-
-impl LabFile {
-    /// Reads `network:`, `cluster:` and `seed:` of a text.
-    pub fn read(file: &Path, text: &str, set: &[String]) -> Result<LabFile, Failure> {
-        let mut source = Source::from_text(file, text.to_owned())?;
-        set.iter().try_for_each(|assignment| is_used(assignment))?;
-        let ignored = source.sections().into_iter().filter(|section| !USED.contains(section) && *section != "question");
-        let ignored = ignored.map(str::to_owned).collect();
-        let missing = |section: &&str| !source.sections().contains(section);
-        let empty: Vec<String> = ["network", "cluster"]
-            .iter()
-            .filter(|section| missing(section))
-            .map(|section| format!("{section}={{}}"))
-            .collect();
-        // So that a value can be set in a section that the file leaves out.
-        empty.iter().try_for_each(|assignment| source.set(assignment))?;
-        set.iter().try_for_each(|assignment| source.set(assignment))?;
-        UNUSED.iter().try_for_each(|assignment| source.set(assignment))?;
-        let experiment = source.experiment()?;
-        let layout = Layout::new(&source, &experiment)?;
-        Ok(LabFile { layout, seed: experiment.seed.0, ignored })
-    }
-}
-
-/// Refuses to set what a lab by hand has no use for: nothing would come of it.
-fn is_used(assignment: &str) -> Result<(), Failure> {
-    let section = |assignment: &str| assignment.split(['.', '=']).next().unwrap_or_default().trim().to_owned();
-    let named = section(assignment);
-    if named != "question" && !UNUSED.iter().any(|unused| section(unused) == named) {
-        return Ok(());
-    }
-    Err(Failure::wrong(format!(
-        "--set {assignment}: a lab by hand does not use {named}; it uses {}, so leave this out",
-        USED.join(", ")
-    )))
-}
 
 /// What is asked of [`up`].
 #[derive(Debug, Clone, Default)]
@@ -117,7 +67,15 @@ pub struct Up {
 /// Starts a lab, and returns its name when it is ready; whatever goes wrong, nothing is left.
 pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<String, Failure> {
     let (file, text) = match &asked.file {
-        Some(file) => (file.clone(), Source::read(file)?.text().to_owned()),
+        Some(file) => {
+            let source = Source::read(file)?;
+            if source.sections().contains(&GROUND) {
+                let message = "its ground is containers, and up makes a lab of its own; work on them with: brownout attach \
+                               FILE, or leave ground out";
+                return Err(source.complain(GROUND, message.to_owned()).into());
+            }
+            (file.clone(), source.text().to_owned())
+        }
         // A mapping, since the reader wants one.
         None => (PathBuf::from("lab"), "seed: 1\n".to_owned()),
     };
@@ -150,7 +108,7 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     };
     machine::refuse_if_lacking(&lab.layout, &base)?;
     let claim = registry.claim(&name)?;
-    let mut unborn = Unborn { registry: registry.clone(), claim: Some(claim), work: None };
+    let mut unborn = Unborn::new(&registry, claim);
     let found = Found::find(&[section], &file, interrupts, progress)?;
     let born = unborn.born(&base, |work, birth, claim, listener| LabRequest {
         name: name.clone(),
@@ -159,8 +117,10 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
         file: file.clone(),
         text: text.clone(),
         set: set.clone(),
+        attached: None,
+        files: BTreeMap::new(),
         no_disk: no_disk.clone(),
-        started_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
+        started_unix_ms: now_unix_ms(),
         who: asked.who.clone(),
         lock: claim,
         listener,
@@ -170,8 +130,13 @@ pub fn up(asked: &Up, interrupts: Interrupts, progress: &mut dyn Progress) -> Re
     Ok(name)
 }
 
+/// The wall clock, ms since 1970 UTC.
+pub(super) fn now_unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
 /// A lab whose keeper has not taken over yet. Dropping it removes all that was made for it.
-struct Unborn {
+pub(super) struct Unborn {
     registry: LabRegistry,
     claim: Option<Claim>,
     work: Option<PathBuf>,
@@ -189,8 +154,17 @@ impl Drop for Unborn {
 }
 
 impl Unborn {
+    /// Of a name that has just been claimed.
+    pub(super) fn new(registry: &LabRegistry, claim: Claim) -> Unborn {
+        Unborn { registry: registry.clone(), claim: Some(claim), work: None }
+    }
+
     /// Makes its directories and its socket, and starts its keeper.
-    fn born(&mut self, base: &Path, request: impl FnOnce(&Path, i32, i32, i32) -> LabRequest) -> Result<Born, Failure> {
+    pub(super) fn born(
+        &mut self,
+        base: &Path,
+        request: impl FnOnce(&Path, i32, i32, i32) -> LabRequest,
+    ) -> Result<Born, Failure> {
         let Some(claim) = &self.claim else { return Err(Failure::failed("the lab has been started already")) };
         let failed = |doing: &str, path: &Path, error: io::Error| {
             let path = path.display();
@@ -261,14 +235,14 @@ fn inheritable(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 }
 
 /// A lab under way, with the stream on which it tells how far it is. If that closes, the lab ends.
-struct Born {
+pub(super) struct Born {
     keeper: Child,
     birth: UnixStream,
     log: File,
 }
 
 impl Born {
-    fn wait(mut self, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), Failure> {
+    pub(super) fn wait(mut self, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), Failure> {
         let ended = loop {
             if interrupts.any() {
                 break Failure { message: "interrupted; the lab is gone".to_owned(), code: 130 };
@@ -304,61 +278,5 @@ impl Born {
             format!("the end of its log: {}", last.join(" / "))
         };
         Failure::cannot(format!("the lab ended before it was ready; {words}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str, set: &[&str]) -> Result<LabFile, Failure> {
-        LabFile::read(Path::new("x.yaml"), text, &set.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn a_file_with_a_network_and_a_cluster_alone_makes_a_lab() {
-        let lab = read("network: { topology: lan }\ncluster: { nodes: 2 }\nseed: 7\n", &[]).unwrap();
-        assert_eq!((lab.layout.hosts.nodes().count(), lab.seed), (2, 7));
-        assert!(lab.ignored.is_empty() && !lab.layout.distances.is_empty());
-        assert_eq!(read("seed: 1", &["cluster.nodes=1"]).unwrap().layout.hosts.nodes().count(), 1);
-        assert_eq!(read("seed: 1", &[]).unwrap().layout.hosts.nodes().count(), 3);
-    }
-
-    #[test]
-    fn what_an_experiment_says_beside_is_named_and_unused() {
-        let lab = read("cluster: { nodes: 3 }\nphases: { warm-up: 1s }\nload: nonsense\n", &[]).unwrap();
-        assert_eq!(lab.ignored, ["phases", "load"]);
-    }
-
-    #[test]
-    fn what_a_lab_has_no_use_for_cannot_be_set() {
-        let whole = "cluster: { nodes: 3 }\nload: { rate: 400/s }\n";
-        for set in [
-            "load.rate=abc",
-            "load={}",
-            "phases.baseline=5s",
-            "faults=[]",
-            "objective={p99: 1s}",
-            "trials=2",
-            "question=?",
-        ] {
-            let failure = read(whole, &["cluster.nodes=1", set]).err().unwrap();
-            assert!(
-                failure.code == 2 && failure.message.contains("it uses network, cluster, seed"),
-                "{set}: {failure}"
-            );
-        }
-        assert!(read(whole, &["network.topology=lan", "seed=3"]).is_ok());
-    }
-
-    #[test]
-    fn mistakes_keep_their_place() {
-        let failure = read("cluster: { nodez: 3 }", &[]).err().unwrap();
-        assert!(
-            failure.message.starts_with("x.yaml:1:") && failure.message.contains("did you mean 'nodes'"),
-            "{failure}"
-        );
-        assert_eq!(failure.code, 2);
-        assert!(read("networc: {}", &[]).is_err());
     }
 }

@@ -17,6 +17,8 @@ use super::{
 
 /// A lab that has been told to end is gone by then, or is ended.
 const END_WITHIN: Duration = Duration::from_secs(10);
+/// One that is attached to containers, and has said that it takes back what is in force, has done so by then.
+const LEAVES_WITHIN: Duration = Duration::from_secs(20);
 /// What the kernel needs to end all that is in a lab.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
@@ -84,12 +86,36 @@ impl Client {
     }
 }
 
-/// Ends a lab, and returns when nothing is left of it: by asking, else by ending its keeper.
-pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<(), Failure> {
-    let asked = Client::ask(lab, Ask::Destroy, who, false).and_then(|client| {
-        client.patience(END_WITHIN);
-        client.reply()
-    });
+/// Lets the containers go that a lab is attached to: takes back what is in force, and returns when nothing is left. Says what could
+/// not be taken back.
+///
+/// # Errors
+/// When the lab has nodes of its own, or does not answer; nothing has happened then.
+pub fn detach(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<Vec<String>, Failure> {
+    let told = ask_to_end(lab, Ask::Detach, who).map_err(|failure| match failure.code {
+        3 => Failure::failed(format!("{failure}; brownout destroy --name {} ends it all the same", lab.name)),
+        _ => failure,
+    })?;
+    wait_until_gone(registry, lab)?;
+    Ok(told)
+}
+
+/// Asks a lab to end; what it says of that, after its first word.
+fn ask_to_end(lab: &LabDirectory, ask: Ask, who: &str) -> Result<Vec<String>, Failure> {
+    let client = Client::ask(lab, ask, who, false)?;
+    client.patience(END_WITHIN);
+    let mut lines = Vec::new();
+    while let Reply::Line(line) = client.reply()? {
+        client.patience(LEAVES_WITHIN);
+        lines.push(line);
+    }
+    Ok(lines.split_off(lines.len().min(1)))
+}
+
+/// Ends a lab, and returns when nothing is left of it: by asking, else by ending its keeper. Says what could not be taken back of
+/// containers that it was attached to.
+pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<Vec<String>, Failure> {
+    let asked = ask_to_end(lab, Ask::Destroy, who);
     if asked.is_err() && lab.lives() {
         // One that hangs, or is starting still. Its number is the keeper's: the lock is held.
         if let Some(keeper) = lab.keeper() {
@@ -97,6 +123,12 @@ pub fn end(registry: &LabRegistry, lab: &LabDirectory, who: &str) -> Result<(), 
             let _ = Pid::from_raw(keeper).map(|keeper| kill_process(keeper, Signal::KILL));
         }
     }
+    wait_until_gone(registry, lab)?;
+    Ok(asked.unwrap_or_default())
+}
+
+/// Until nobody holds its lock, and its directory is removed.
+fn wait_until_gone(registry: &LabRegistry, lab: &LabDirectory) -> Result<(), Failure> {
     let deadline = Instant::now() + GONE_WITHIN;
     while lab.lives() || lab.socket().exists() {
         if Instant::now() > deadline {

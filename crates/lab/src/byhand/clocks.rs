@@ -7,7 +7,11 @@ use std::{
     time::Duration,
 };
 
-use brownout_clock::ntp::{PORT as NTP_PORT, best_of};
+use brownout_base::clock::realtime_ns;
+use brownout_clock::{
+    HostClock,
+    ntp::{PORT as NTP_PORT, best_of},
+};
 use brownout_probe::Probes;
 
 use super::{
@@ -73,7 +77,10 @@ type Answers = Vec<((String, String), brownout_clock::ntp::Sample)>;
 /// One host asks all others: at once, since those that are cut off answer late.
 fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answers {
     let Some(host) = lab.testbed.network.host(from) else { return Vec::new() };
-    let Some(clock) = lab.testbed.controls.clocks.get(from) else { return Vec::new() };
+    // A container's clock is the machine's, unless it was started with one of its own.
+    let clock = lab.testbed.controls.clocks.get(from);
+    let now_ns = move || clock.map_or_else(realtime_ns, HostClock::realtime_ns);
+    let now_ns = &now_ns;
     thread::scope(|scope| {
         let others = others.iter().filter(|to| *to != from);
         let asked: Vec<_> = others
@@ -81,7 +88,7 @@ fn ask_all(lab: &Lab, from: &str, others: &[String], patience: Duration) -> Answ
                 let server = (lab.layout.hosts.find(to)?.address, NTP_PORT).into();
                 let ask = move || {
                     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-                    best_of(EXCHANGES, &socket, server, &|| clock.realtime_ns(), patience).ok()
+                    best_of(EXCHANGES, &socket, server, now_ns, patience).ok()
                 };
                 let pair = (from.to_owned(), to.clone());
                 Some(scope.spawn(move || Some((pair, host.run(ask).ok()??))))

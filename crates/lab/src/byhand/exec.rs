@@ -20,7 +20,9 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid},
+    process::{
+        Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, set_parent_process_death_signal, waitpid,
+    },
 };
 
 use super::{Failure, lab::Lab};
@@ -53,11 +55,17 @@ pub(super) fn program(
     prepared.current_dir(if directory.is_dir() { directory } else { Path::new("/") });
     let inside = lab.testbed.network.host(&name).ok_or_else(|| Failure::failed(format!("{name} has no network")))?;
     inside.prepare(&mut prepared);
-    // SAFETY: setsid only makes a system call.
+    let dies_with_lab = lab.is_attached();
+    // SAFETY: both only make a system call.
     unsafe {
-        prepared.pre_exec(|| {
+        prepared.pre_exec(move || {
             // A group of its own, which can be ended as one.
             libc::setsid();
+            if dies_with_lab {
+                // No namespace ends it with the lab. The thread that starts it waits for its end.
+                // With a valid signal it cannot fail.
+                let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            }
             Ok(())
         });
     }
@@ -91,7 +99,8 @@ pub(super) fn run(lab: &Lab, mut command: Command, streams: Vec<OwnedFd>, client
 /// Waits for those whom programs have left behind: their parent is the lab's first process then, which did not start them.
 pub(super) fn bury(lab: &Lab) {
     let sessions = lab.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-    if sessions.is_empty() {
+    // Where the lab's first process is not that of a namespace, orphans are the machine's.
+    if sessions.is_empty() || lab.is_attached() {
         return;
     }
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

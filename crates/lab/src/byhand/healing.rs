@@ -77,7 +77,8 @@ impl Lab {
         }])
     }
 
-    fn heal_keys(&self, of: impl Fn(&Key) -> bool, by: &str) -> Result<usize, Failure> {
+    /// Heals what the keys have in force that fit; says how many.
+    pub(super) fn heal_keys(&self, of: impl Fn(&Key) -> bool, by: &str) -> Result<usize, Failure> {
         // All of them begin before one is waited for, and what goes wrong with one keeps no other.
         let healing: Vec<(Key, Result<Healing, LabError>)> = {
             let mut ledger = self.ledger();

@@ -22,7 +22,7 @@ impl Lab {
         for host in self.layout.hosts.iter().filter(|host| told(&host.name)) {
             let mut parts = Vec::new();
             if self.is_node(&host.name) {
-                let state = self.control.state(&host.name)?;
+                let state = self.node_state(&host.name)?;
                 parts.extend((state != NodeState::Up).then(|| state.to_string()));
             }
             parts.extend(words.get(&host.name).cloned().unwrap_or_default());

@@ -62,11 +62,7 @@ impl Lab {
             return Err(Failure::wrong("--for takes a time above 0 and at most a week"));
         }
         let mut fault = self.fault(&kind, &values)?;
-        if kind == "disk"
-            && let Some(reason) = &self.no_disk
-        {
-            return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
-        }
+        self.refuse_impossible(fault.as_ref())?;
         let put = self.put(&kind, fault.as_ref(), struck.as_deref().unwrap_or_default(), &mut values);
         let Put { put, mut failed } = put?;
         let (mut changes, mut there): (Vec<Change>, Vec<(Key, u64)>) = (Vec::new(), Vec::new());

@@ -40,7 +40,9 @@ pub fn keep() -> u8 {
     let begun = directory
         .write_keeper(std::process::id())
         .map_err(|source| LabError::Ground { doing: "write the keeper's process id", source });
-    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts, ground::Walls::Own));
+    // What works on containers that were there before has nothing to keep in.
+    let walls = if request.attached.is_some() { ground::Walls::None } else { ground::Walls::Own };
+    let enclosed = begun.and_then(|()| ground::enclose(&[INSIDE], &bytes, interrupts, walls));
     drop(listener);
     let code = match enclosed {
         Ok(enclosed) => {

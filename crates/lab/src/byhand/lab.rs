@@ -10,14 +10,16 @@ use std::{
 };
 
 use brownout_base::random::{Random, derive};
-use brownout_cluster::ClusterControl;
+use brownout_cluster::{ClusterControl, ClusterError, NodeState};
 use brownout_load::WireOptions;
 use brownout_network::{Link, Network};
 
 use super::{
-    Failure, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger, protocol::Who, timer::Timer,
+    Failure, attached::AttachedHosts, chaos::Chaos, events::Events, failed_hosts::FailedHosts, ledger::Ledger,
+    protocol::Who, timer::Timer,
 };
 use crate::{
+    containers::Attached,
     controls::Controls,
     experiment::{Names, one_of},
     faults::Capabilities,
@@ -40,6 +42,10 @@ pub(super) struct Lab {
     pub(super) logs: (PathBuf, PathBuf),
     /// What makes programs see a host's clock.
     pub(super) object: Option<PathBuf>,
+    /// Whether it is known what its nodes run. Of containers it may not be.
+    pub(super) has_database: bool,
+    /// What is kept of its hosts where they are containers.
+    pub(super) attached: Option<AttachedHosts>,
     /// Why its disks cannot be slow.
     pub(super) no_disk: Option<String>,
     pub(super) ledger: Mutex<Ledger>,
@@ -63,14 +69,16 @@ pub(super) struct TestbedRef {
     pub(super) controls: &'static Controls,
     pub(super) capabilities: &'static Capabilities,
     pub(super) wire: &'static WireOptions,
+    /// Who looks after containers; none: its hosts are its own.
+    pub(super) attached: Option<&'static Attached>,
 }
 
 impl TestbedRef {
     /// Never dropped: the lab ends with its first process, and then all of it at once.
     pub(super) fn of(testbed: Testbed) -> TestbedRef {
         let testbed: &'static Testbed = Box::leak(Box::new(testbed));
-        let Testbed { network, controls, capabilities, wire, .. } = testbed;
-        TestbedRef { network, controls, capabilities, wire }
+        let Testbed { network, controls, capabilities, wire, attached, .. } = testbed;
+        TestbedRef { network, controls, capabilities, wire, attached: attached.as_ref() }
     }
 }
 
@@ -84,6 +92,16 @@ impl Lab {
         name != Hosts::LOAD && self.layout.hosts.find(name).is_some()
     }
 
+    /// Whether anybody knows its processes: of a container that was named by its network namespace nobody does.
+    pub(super) fn knows_processes(&self, node: &str) -> bool {
+        !self.is_attached() || self.control.has_hands(node)
+    }
+
+    /// What the kernel shows of a node's processes; where nobody knows them, its network is there, and that is all of it.
+    pub(super) fn node_state(&self, node: &str) -> Result<NodeState, ClusterError> {
+        if self.knows_processes(node) { self.control.state(node) } else { Ok(NodeState::Up) }
+    }
+
     pub(super) fn has_listened(&self, name: &str, pid: u32) -> bool {
         self.listening.lock().unwrap_or_else(PoisonError::into_inner).get(name) == Some(&pid)
     }
@@ -94,7 +112,10 @@ impl Lab {
 
     /// Notices hosts whose network interface failed.
     pub(super) fn note_failed_hosts(&self) {
-        self.failed.note(host_failures::take(self.testbed.network), &self.events);
+        match &self.attached {
+            Some(hosts) => hosts.note_gone(host_failures::gone(self.testbed.network), &self.events),
+            None => self.failed.note(host_failures::take(self.testbed.network), &self.events),
+        }
     }
 
     /// The next number that is drawn for a command.

@@ -38,6 +38,9 @@ impl Lab {
             refuse_roles(who, &self.layout.hosts)?;
         }
         let nodes = self.nodes(who)?;
+        if verb != Verb::Unpause {
+            self.refuse_to_start(&nodes)?;
+        }
         let (sender, receiver) = mpsc::channel();
         for node in &nodes {
             let (lab, node, by, sender) = (Arc::clone(self), node.clone(), by.to_owned(), sender.clone());
@@ -92,7 +95,10 @@ impl Lab {
         self.events.note(change, verb.word(), node, &format!("{node}: {}", verb.word()), by);
         Ok(match verb {
             Verb::Unpause => "(SIGCONT)".to_owned(),
-            Verb::Start | Verb::Restart => format!("(answers after {:.1}s)", begun.elapsed().as_secs_f64()),
+            Verb::Start | Verb::Restart => {
+                let verb = if self.has_database { "answers" } else { "runs" };
+                format!("({verb} after {:.1}s)", begun.elapsed().as_secs_f64())
+            }
         })
     }
 
@@ -119,14 +125,22 @@ impl Lab {
             (Verb::Unpause, NodeState::Up, Some(change)) => Ok(change),
             (Verb::Unpause, ..) => Ok(control.unpause(node)?),
             (Verb::Start | Verb::Restart, NodeState::Up, Some(change)) => {
-                control.wait_answers(node, BACK_WITHIN, &|| false)?;
+                self.wait_answers(node)?;
                 Ok(change)
             }
             (Verb::Start | Verb::Restart, ..) => {
                 let change = control.start(node)?;
-                control.wait_answers(node, BACK_WITHIN, &|| false)?;
+                self.wait_answers(node)?;
                 Ok(change)
             }
         }
+    }
+
+    /// Until a node answers, as far as it is known how to ask it.
+    fn wait_answers(&self, node: &str) -> Result<(), Failure> {
+        if self.has_database {
+            self.control.wait_answers(node, BACK_WITHIN, &|| false)?;
+        }
+        Ok(())
     }
 }

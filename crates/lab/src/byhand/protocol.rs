@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Both ends have to speak the same; raised with every change.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What is asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -152,6 +152,8 @@ pub enum Ask {
     },
     /// The end of the lab.
     Destroy,
+    /// The same of one that is attached to containers; one with nodes of its own refuses.
+    Detach,
 }
 
 /// How a process runs again: what heals `pause`, and what heals `kill` and `stop`.

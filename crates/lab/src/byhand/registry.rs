@@ -189,6 +189,11 @@ impl LabDirectory {
         self.path.join(SOCKET)
     }
 
+    /// The directory itself.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether somebody holds its lock.
     pub fn lives(&self) -> bool {
         let lock = File::open(self.path.join(LOCK));

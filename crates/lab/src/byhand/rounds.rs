@@ -43,9 +43,7 @@ impl Lab {
             let drawn = faults::draw(&alone, &self.layout.hosts, stretch, seed)?;
             let most = self.layout.network.mtu;
             drawn.iter().try_for_each(|one| limits_packets(one.fault.as_ref(), most))?;
-            if let (Some(reason), true) = (&self.no_disk, drawn.iter().any(|one| one.fault.kind() == "disk")) {
-                return Err(Failure::cannot(format!("this lab has no disks that can be slowed: {reason}")));
-            }
+            drawn.iter().try_for_each(|one| self.refuse_impossible(one.fault.as_ref()))?;
         }
         let mut on = self.chaos.lock().unwrap_or_else(PoisonError::into_inner);
         if on.is_some() {

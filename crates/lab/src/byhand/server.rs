@@ -20,6 +20,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use super::{
     Failure, LabFile,
     answers::answer,
+    attached::{AttachedHosts, unasked},
     exec,
     lab::{Lab, TestbedRef},
     protocol::{Reply, Request, VERSION},
@@ -27,10 +28,13 @@ use super::{
 };
 use crate::{
     LabError,
+    containers::with_clocks,
+    experiment::Source,
     faults::Needs,
     ground::Interrupts,
+    plan::Layout,
     progress::{Progress, Tick},
-    request::LabRequest,
+    request::{AttachedLab, LabRequest},
     testbed::{READY_WITHIN, Testbed},
 };
 
@@ -85,7 +89,16 @@ pub(crate) fn inside(request: LabRequest, interrupts: Interrupts) -> u8 {
             let told = wire::send(&birth, &Reply::Done(0));
             drop(birth);
             // Nobody has waited for it: then nobody wants it.
-            if told.is_err() { ENDED_BY_USER as u8 } else { serve(&Arc::new(lab), &listener, interrupts) }
+            if told.is_err() {
+                return ENDED_BY_USER as u8;
+            }
+            let lab = Arc::new(lab);
+            let code = serve(&lab, &listener, interrupts);
+            if lab.is_attached() {
+                // Whoever has ended it with a signal waits for no answer.
+                lab.let_go("the end of the lab").iter().for_each(|line| eprintln!("brownout: {line}"));
+            }
+            code
         }
         Err(failure) => {
             let code = failure.code;
@@ -135,7 +148,14 @@ impl Progress for Told<'_> {
 
 fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Result<Lab, Failure> {
     let mut progress = Told(birth);
-    let LabFile { layout, seed, .. } = LabFile::read(&request.file, &request.text, &request.set)?;
+    let mut source = Source::from_text(&request.file, request.text.clone())?;
+    if request.attached.is_some() {
+        source = source.with_attached(request.files.clone());
+    }
+    let LabFile { layout, seed, .. } = LabFile::of(source, &request.set)?;
+    if let Some(attached) = &request.attached {
+        return make_attached(&request, attached, layout, seed, &mut progress);
+    }
     progress.step("making the lab's namespaces");
     let asked_ns = monotonic_ns();
     let mut spec = request.provided.furnish(&[&layout])?.remove(0);
@@ -163,6 +183,8 @@ fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Resu
         testbed: TestbedRef::of(testbed),
         logs: (spec.logs.clone(), request.provided.directory.join("logs")),
         object: write_object(&paths.scratch).ok(),
+        has_database: true,
+        attached: None,
         no_disk: request.no_disk,
         ledger: Default::default(),
         events: Default::default(),
@@ -175,6 +197,53 @@ fn make(request: LabRequest, interrupts: Interrupts, birth: &UnixStream) -> Resu
     };
     let change = Change::between(asked_ns, monotonic_ns());
     lab.events.note(change, "up", &lab.name, &format!("{} is ready", lab.name), &request.who);
+    Ok(lab)
+}
+
+/// A lab on containers that run already: nothing is started, and nothing has to become ready.
+fn make_attached(
+    request: &LabRequest,
+    attached: &AttachedLab,
+    layout: Layout,
+    seed: u64,
+    progress: &mut dyn Progress,
+) -> Result<Lab, Failure> {
+    let nodes = layout.hosts.nodes().count();
+    let s = if nodes == 1 { "" } else { "s" };
+    progress.step(&format!("attaching to {nodes} container{s}"));
+    let asked_ns = monotonic_ns();
+    let spec = request.provided.furnish(&[&layout])?.remove(0);
+    let found = layout.containers.as_ref().filter(|_| layout.kind().fixed_clock().is_none());
+    let needs = Needs { clocks: found.map(with_clocks).unwrap_or_default(), ..Needs::default() };
+    let mut testbed = Testbed::build(&spec, 1, seed, &needs)?;
+    if !attached.has_database {
+        testbed.capabilities = unasked(&testbed.capabilities);
+    }
+    let hosts = AttachedHosts::new(&testbed.network, &testbed.controls.clocks, &spec.scratch)?;
+    let lab = Lab {
+        name: request.name.clone(),
+        system: attached.system.clone(),
+        started_unix_ms: request.started_unix_ms,
+        seed,
+        layout,
+        control: testbed.cluster.control(),
+        testbed: TestbedRef::of(testbed),
+        logs: (spec.logs.clone(), request.provided.directory.join("logs")),
+        object: None,
+        has_database: attached.has_database,
+        attached: Some(hosts),
+        no_disk: request.no_disk.clone(),
+        ledger: Default::default(),
+        events: Default::default(),
+        timer: Default::default(),
+        chaos: Default::default(),
+        failed: Default::default(),
+        drawn: Default::default(),
+        listening: Default::default(),
+        sessions: Default::default(),
+    };
+    let change = Change::between(asked_ns, monotonic_ns());
+    lab.events.note(change, "attach", &lab.name, &format!("attached to {}", lab.system), &request.who);
     Ok(lab)
 }
 
@@ -230,8 +299,7 @@ fn run_timer(lab: Arc<Lab>) {
 /// Notes when a node's process is seen in another state, whoever brought it there.
 fn watch(lab: Arc<Lab>) {
     let look = || -> Vec<String> {
-        let state =
-            |node: &String| lab.control.state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
+        let state = |node: &String| lab.node_state(node).map_or_else(|_| "DOWN".to_owned(), |state| state.to_string());
         lab.control.names().iter().map(state).collect()
     };
     let (mut known, mut known_ns) = (look(), monotonic_ns());
@@ -239,6 +307,7 @@ fn watch(lab: Arc<Lab>) {
         thread::sleep(WATCH);
         exec::bury(&lab);
         lab.note_failed_hosts();
+        lab.note_restarts();
         let (now, now_ns) = (look(), monotonic_ns());
         for ((node, before), after) in lab.control.names().iter().zip(&known).zip(&now) {
             if before != after {

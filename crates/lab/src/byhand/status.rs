@@ -10,6 +10,7 @@ use brownout_units::{Delay, Share};
 
 use super::{
     Failure,
+    attached::AttachedHosts,
     lab::Lab,
     link_state::LinkStates,
     objects::{ClockStatus, HostStatus, LinkStatus, Status},
@@ -63,6 +64,7 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         impairments: text(&link.added),
         cut: link.added.iter().any(|impairment| impairment.cut.is_some()),
     });
+    let of_containers = lab.attached.as_ref().map(AttachedHosts::notes).unwrap_or_default();
     let no_disk = lab.no_disk.iter().map(|reason| format!("no slow disks: {reason}"));
     Ok(Status {
         format: 1,
@@ -74,25 +76,29 @@ pub(super) fn status(lab: &Lab) -> Result<Status, Failure> {
         hosts,
         links: links.collect(),
         chaos: lab.chaos_words(),
-        notes: lab.failed.texts().into_iter().chain(no_disk).collect(),
+        notes: lab.failed.texts().into_iter().chain(of_containers).chain(no_disk).collect(),
         checks: None,
     })
 }
 
 /// Of a node, as the kernel shows it; one that runs and does not listen yet is starting.
 pub(super) fn state(lab: &Lab, name: &str) -> Result<String, Failure> {
-    let state = lab.control.state(name)?;
+    let state = lab.node_state(name)?;
     if state != NodeState::Up {
         return Ok(state.to_string());
     }
-    let Some(pid) = lab.control.pid(name)? else { return Ok(NodeState::Down.to_string()) };
-    // Once a process has listened it goes on to: its kernel answers even when it is busy.
-    let listens = lab.has_listened(name, pid) || {
+    let pid = lab.control.pid(name)?;
+    if pid.is_none() && lab.knows_processes(name) {
+        return Ok(NodeState::Down.to_string());
+    }
+    // Once a process has listened it goes on to: its kernel answers even when it is busy. Where one of no known database would, nobody
+    // knows.
+    let listens = !lab.has_database || pid.is_some_and(|pid| lab.has_listened(name, pid)) || {
         let (host, client) = (lab.testbed.network.host(name), lab.control.client(name)?);
         let listens = host.is_some_and(|host| {
             host.run(|| TcpStream::connect_timeout(&client, PATIENCE)).is_ok_and(|connected| connected.is_ok())
         });
-        if listens {
+        if let Some(pid) = pid.filter(|_| listens) {
             lab.note_listening(name, pid);
         }
         listens

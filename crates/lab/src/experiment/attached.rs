@@ -1,4 +1,5 @@
-//! Files that an experiment file names: read once, outside of the lab, and carried into it and into the record.
+//! Files that an experiment file names, and containers that it is run on: read once, outside of the lab, and carried into it and into
+//! the record.
 
 use std::{
     collections::BTreeMap,
@@ -23,15 +24,19 @@ impl Attached {
 
     /// The text of a file.
     pub(super) fn read(&self, path: &Path) -> io::Result<String> {
-        let name = path.display().to_string();
-        if let Some(text) = self.known().get(&name) {
+        self.made(&path.display().to_string(), || std::fs::read_to_string(path))
+    }
+
+    /// The text of this name, which is made where there is none yet.
+    pub(super) fn made(&self, name: &str, make: impl FnOnce() -> io::Result<String>) -> io::Result<String> {
+        if let Some(text) = self.known().get(name) {
             return Ok(text.clone());
         }
         if self.sealed {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it was not read with the experiment file"));
         }
-        let text = std::fs::read_to_string(path)?;
-        self.known().insert(name, text.clone());
+        let text = make()?;
+        self.known().insert(name.to_owned(), text.clone());
         Ok(text)
     }
 

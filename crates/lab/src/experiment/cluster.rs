@@ -26,6 +26,9 @@ pub struct ClusterSection {
     /// A cluster that runs already: where its nodes answer clients, `[10.0.0.5:9042, …]`, named n1, n2, … in this order. It is put
     /// under load and asked, and nothing else of it is touched. Default: none; the lab starts its own.
     pub external: Option<Addresses>,
+    /// What its nodes are called, if not n1, n2, …: the containers that an experiment is run on have names of their own.
+    #[serde(skip)]
+    pub names: Vec<String>,
     /// What it takes to be let in to an `external` cluster. Default: nothing.
     pub access: Option<AccessSection>,
     /// Settings of all nodes: any key of `cassandra.yaml`, or any flag of etcd's command line without its dashes. Default: none.
@@ -71,7 +74,7 @@ impl ClusterSection {
             (None, None) if self.is_external() => return kind.to_string(),
             (None, _) => {
                 let most = self.cassandra();
-                let nodes: Vec<String> = (1..=self.nodes()).map(|number| format!("n{number}")).collect();
+                let nodes = self.node_names();
                 let of_node = |node: &String| self.versions.get(node).unwrap_or(&most).to_string();
                 let versions: Vec<String> = nodes.iter().map(of_node).collect();
                 version_words(nodes.iter().map(String::as_str).zip(versions.iter().map(String::as_str)))
@@ -85,6 +88,14 @@ impl ClusterSection {
         match &self.external {
             Some(addresses) => addresses.0.len() as u64,
             None => self.nodes.map_or(3, |nodes| nodes.0),
+        }
+    }
+
+    /// The names of the nodes, in order.
+    pub fn node_names(&self) -> Vec<String> {
+        match self.names.is_empty() {
+            true => (1..=self.nodes()).map(|number| format!("n{number}")).collect(),
+            false => self.names.clone(),
         }
     }
 

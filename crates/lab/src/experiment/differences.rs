@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brownout_yaml::Node;
 
-use super::{Source, vary::written};
+use super::{Source, found::KEPT_AS, vary::written};
 
 /// A value is told up to this length.
 const TOLD: usize = 60;
@@ -18,7 +18,9 @@ impl Source {
     pub fn differences(&self, now: &Source) -> Vec<String> {
         let mut told = Vec::new();
         walk("", self.document.tree(), now.document.tree(), &mut told);
-        self.attached().iter().filter_map(|file| self.attached_difference(file, now)).for_each(|one| told.push(one));
+        // Whether the containers are the same, who goes on with a run looks at itself.
+        let files = self.attached().into_iter().filter(|(name, _)| !name.starts_with(KEPT_AS));
+        told.extend(files.filter_map(|(path, text)| self.attached_difference((&path, &text), now)));
         told
     }
 

@@ -10,6 +10,9 @@ mod cluster;
 mod differences;
 mod factor;
 mod fault;
+mod foreign;
+mod found;
+mod ground;
 mod impairment;
 mod load;
 mod parallel;
@@ -33,6 +36,9 @@ pub use cluster::{
 };
 pub use factor::{Factor, Level};
 pub use fault::*;
+pub use found::ContainersFound;
+pub(crate) use found::moved;
+pub use ground::{ContainersSection, GroundSection};
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice, TimestampsChoice};
@@ -52,6 +58,8 @@ pub use vary::Variation;
 pub struct Experiment {
     /// What the experiment is to answer, in words. Default: none.
     pub question: Option<String>,
+    /// What it is run on, if that is no lab: containers that run already. Default: a lab of its own.
+    pub ground: Option<GroundSection>,
     /// The emulated network. Default: all of its defaults.
     #[serde(default)]
     pub network: NetworkSection,
@@ -94,6 +102,12 @@ pub struct Experiment {
     /// The number that all randomness is drawn from. Default: 1.
     #[serde(default = "one")]
     pub seed: Count,
+    /// The containers of its ground, as they were found; none: it has a lab of its own.
+    #[serde(skip)]
+    pub found: Option<ContainersFound>,
+    /// What of the file is not used on that ground, one sentence each.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
 }
 
 /// `network:`

@@ -23,8 +23,8 @@ use super::{
 pub struct Source {
     pub(super) document: Document,
     /// `--set` paths: their values have no line.
-    set: Vec<String>,
-    attached: Attached,
+    pub(super) set: Vec<String>,
+    pub(super) attached: Attached,
 }
 
 impl Source {
@@ -108,9 +108,13 @@ impl Source {
     }
 
     /// The structs of the file.
+    ///
+    /// On ground that is not a lab's, with what was found there.
     pub fn experiment(&self) -> Result<Experiment, FileError> {
         self.check_fault_kinds()?;
-        self.structs(self.document.tree(), "")
+        let mut experiment: Experiment = self.structs(self.document.tree(), "")?;
+        self.put_on_ground(&mut experiment)?;
+        Ok(experiment)
     }
 
     /// The structs of what stands below a key.

@@ -14,7 +14,7 @@ pub(super) fn known(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complai
 pub(super) fn known_nodes(names: &Names, hosts: &Hosts) -> Result<Vec<String>, Complaint> {
     let sites = hosts.sites();
     let mut found: Vec<String> = Vec::new();
-    for name in names.iter() {
+    for name in names.iter().map(|name| hosts.called(name)) {
         let meant: Vec<String> = match sites.get(name) {
             Some(nodes) => nodes.iter().map(|node| (*node).to_owned()).collect(),
             None => {

@@ -1,6 +1,6 @@
 //! `cluster:` of an experiment file, checked: which database, on what, with which settings.
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::collections::BTreeMap;
 
 use brownout_cluster::{
     ClusterError, DatabaseKind, Encryption, Internode, Site,
@@ -19,8 +19,6 @@ use crate::{
 const MAX_NODES: u64 = 50;
 /// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
 const MIN_HEAP: Bytes = Bytes(128 << 20);
-/// Keys of `cluster:` that only nodes have which the lab starts.
-const OF_OWN_NODES: [&str; 7] = ["nodes", "heap", "jit", "versions", "settings", "settings-of", "encryption"];
 /// Keys of `cluster:` that only Cassandra has, and why etcd has not.
 const OF_CASSANDRA: [(&str, &str); 4] = [
     ("heap", "etcd has no Java heap; leave it out"),
@@ -90,7 +88,12 @@ impl Check<'_> {
     /// How many nodes there are.
     pub(super) fn nodes(&self) -> Result<u8, FileError> {
         let section = &self.experiment.cluster;
-        let (nodes, key) = (section.nodes(), if section.is_external() { "cluster.external" } else { "cluster.nodes" });
+        let key = match (&self.experiment.found, section.is_external()) {
+            (Some(_), _) => "ground.containers",
+            (None, true) => "cluster.external",
+            (None, false) => "cluster.nodes",
+        };
+        let nodes = section.nodes();
         match u8::try_from(nodes) {
             Ok(count) if (1..=MAX_NODES).contains(&nodes) => Ok(count),
             _ => self.complain(key, format!("{nodes} nodes cannot be run; write 1 to {MAX_NODES}")),
@@ -223,96 +226,6 @@ impl Check<'_> {
             ClusterError::Setting { key: setting, .. } => self.complain(&format!("{key}.{setting}"), error.to_string()),
             _ => self.complain(key, error.to_string()),
         })
-    }
-
-    /// A cluster that runs already: neither nodes nor network are ours.
-    fn external(&self) -> Result<(), FileError> {
-        let section = &self.experiment.cluster;
-        for key in OF_OWN_NODES {
-            if self.source.node(&format!("cluster.{key}")).is_some() {
-                let message = format!(
-                    "the nodes of an external cluster run already, so {key} cannot be chosen; leave it out, or leave out \
-                     external"
-                );
-                return self.complain(&format!("cluster.{key}"), message);
-            }
-        }
-        let network = self.source.node("network").and_then(|network| network.as_mapping());
-        if let Some((key, _)) = network.and_then(|network| network.iter().next()) {
-            let key = key.as_str();
-            let message = format!(
-                "there is no emulated network between the nodes of an external cluster, so {key} cannot be chosen; leave \
-                 network out"
-            );
-            return self.complain(&format!("network.{key}"), message);
-        }
-        let named = [
-            ("cluster.cassandra.home", matches!(section.cassandra, Some(CassandraChoice::Home(_)))),
-            ("cluster.etcd.binary", matches!(section.etcd, Some(EtcdChoice::Binary(_)))),
-        ];
-        if let Some((key, _)) = named.into_iter().find(|(_, given)| *given) {
-            let message = "an external cluster runs already, so no program is chosen for it; write its version, as in \
-                           cassandra: \"5.0\" or etcd: \"3\"";
-            return self.complain(key, message.to_owned());
-        }
-        let addresses = section.external.iter().flat_map(|addresses| &addresses.0);
-        for (place, address) in addresses.clone().enumerate() {
-            let key = format!("cluster.external.{place}");
-            if let Err(why) = split_address(address) {
-                let port = section.kind().client_port();
-                let message = format!("'{address}' {why}; write HOST:PORT, such as 10.0.0.5:{port}");
-                return self.complain(&key, message);
-            }
-            if addresses.clone().take(place).any(|other| other == address) {
-                return self.complain(&key, format!("{address} is listed twice; a node is named once"));
-            }
-        }
-        if let Some(access) = &section.access {
-            let lonely = [
-                ("certificate", access.certificate.is_some() && access.ca.is_none(), "ca: FILE"),
-                ("key", access.key.is_some() && access.certificate.is_none(), "certificate: FILE"),
-                ("user", access.user.is_some() && access.password_file.is_none(), "password-file: FILE"),
-                ("password-file", access.password_file.is_some() && access.user.is_none(), "user: NAME"),
-            ];
-            if let Some((key, _, other)) = lonely.into_iter().find(|(_, is_lonely, _)| *is_lonely) {
-                let message = format!("{key} has no use without its counterpart; write {other}, too");
-                return self.complain(&format!("cluster.access.{key}"), message);
-            }
-        }
-        Ok(())
-    }
-
-    /// Faults act on what is ours; of a cluster that runs already nothing is.
-    pub(super) fn refuse_faults_of_external(&self) -> Result<(), FileError> {
-        if !self.experiment.cluster.is_external() || self.experiment.faults.is_empty() {
-            return Ok(());
-        }
-        let message = "a fault needs a network, processes, disks or clocks of the lab, and an external cluster has none of \
-                       them; leave faults out (the load and the statistics of trials are the same), or let the lab start the \
-                       cluster: leave external out";
-        self.complain("faults", message.to_owned())
-    }
-}
-
-/// Host and port of an address as written; else what is wrong with it.
-pub(crate) fn split_address(address: &str) -> Result<(&str, u16), &'static str> {
-    let (host, port) = address.rsplit_once(':').ok_or("has no port")?;
-    if host.is_empty() {
-        return Err("names no host");
-    }
-    if host.contains(':') {
-        return Err("is an IPv6 address, and nodes are asked by IPv4");
-    }
-    // All digits and dots, and yet no address, is a mistake; the rest may be a name.
-    if host.chars().all(|c| c.is_ascii_digit() || c == '.') && host.parse::<Ipv4Addr>().is_err() {
-        return Err("is not an IPv4 address");
-    }
-    if !host.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-        return Err("has a host that cannot be one");
-    }
-    match port.parse() {
-        Ok(0) | Err(_) => Err("has no port"),
-        Ok(port) => Ok((host, port)),
     }
 }
 

@@ -74,6 +74,7 @@ impl Check<'_> {
         for cast in casts(hosts, &planned) {
             self.overlaps(hosts, &planned, &cast, &entries)?;
             self.one_way_cuts(hosts, &cast, &entries)?;
+            self.able(hosts, &cast, &entries)?;
             self.provable(hosts, phases, &cast, &entries)?;
         }
         Ok(planned)

@@ -10,7 +10,7 @@ use super::{
     to_u16,
 };
 use crate::{
-    experiment::{ClusterSection, Experiment, FileError, NetworkSection, Source},
+    experiment::{ClusterSection, ContainersFound, Experiment, FileError, NetworkSection, Source},
     hosts::Hosts,
 };
 
@@ -23,8 +23,10 @@ pub struct Layout {
     pub distances: Vec<Distance>,
     /// The network as written.
     pub network: NetworkSection,
-    /// The cluster as written.
+    /// The cluster as written; on containers it is an external one, whose nodes they are.
     pub cluster: ClusterSection,
+    /// The containers that are its hosts; none: it has hosts of its own, or only asks those of others.
+    pub containers: Option<ContainersFound>,
 }
 
 impl Layout {
@@ -33,17 +35,24 @@ impl Layout {
         let check = Check { source, experiment };
         check.cluster()?;
         let nodes = check.nodes()?;
-        let (hosts, distances) = match experiment.cluster.is_external() {
+        let (hosts, distances) = match (&experiment.found, experiment.cluster.is_external()) {
+            (Some(found), _) => (check.hosts_of(found)?, Vec::new()),
             // Its network is not ours, and nothing is known of it.
-            true => (Hosts::new(nodes), Vec::new()),
-            false => {
+            (None, true) => (Hosts::new(nodes), Vec::new()),
+            (None, false) => {
                 check.mtu()?;
                 check.network(nodes)?
             }
         };
         let hosts = hosts.running(experiment.cluster.kind());
         check.nodes_settings(&hosts)?;
-        Ok(Layout { hosts, distances, network: experiment.network.clone(), cluster: experiment.cluster.clone() })
+        Ok(Layout {
+            hosts,
+            distances,
+            network: experiment.network.clone(),
+            cluster: experiment.cluster.clone(),
+            containers: experiment.found.clone(),
+        })
     }
 
     /// Which database its nodes run.
@@ -51,9 +60,14 @@ impl Layout {
         self.cluster.kind()
     }
 
-    /// Whether the cluster runs already, and neither its nodes nor its network are ours.
+    /// Whether the cluster runs already, and neither its nodes nor its network were made by us.
     pub fn is_external(&self) -> bool {
         self.cluster.is_external()
+    }
+
+    /// Whether its hosts are containers of others: what they send each other goes through an emulator of ours, and they can be entered.
+    pub fn is_attached(&self) -> bool {
+        self.containers.is_some()
     }
 
     /// Memory that its nodes take on this machine, in bytes.
@@ -83,6 +97,12 @@ impl Layout {
 
     /// Sites and distances, one line each.
     pub fn network_words(&self) -> Vec<String> {
+        if let Some(found) = &self.containers {
+            return vec![format!(
+                "{}: all that they send and are sent goes through the emulator as long as the run lasts",
+                found.words()
+            )];
+        }
         let sites = self.hosts.sites();
         let load = self.hosts.load_site();
         let mut words: Vec<String> = sites

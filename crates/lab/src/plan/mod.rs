@@ -4,7 +4,9 @@ mod amounts;
 mod check;
 mod cluster;
 mod etcd;
+mod external;
 mod faults;
+mod ground;
 mod layout;
 mod load;
 mod narrow;
@@ -25,11 +27,7 @@ use brownout_units::Share;
 
 use self::check::Check;
 use self::narrow::to_u32;
-pub(crate) use self::{
-    amounts::words,
-    cluster::{encryption, split_address},
-    etcd::PREFIX as ETCD_PREFIX,
-};
+pub(crate) use self::{amounts::words, cluster::encryption, etcd::PREFIX as ETCD_PREFIX, external::split_address};
 pub use self::{
     layout::Layout,
     load::{PlannedLoad, Work},
@@ -40,7 +38,7 @@ pub use self::{
 };
 pub(crate) use self::{narrow::to_u16, network::limits_packets, windows::BRIEF};
 use crate::{
-    experiment::{Amount, Experiment, FileError, ParallelChoice, Source},
+    experiment::{Amount, ContainersFound, Experiment, FileError, ParallelChoice, Source},
     hosts::Hosts,
 };
 
@@ -111,7 +109,8 @@ impl Plan {
             ParallelChoice::Auto => None,
             ParallelChoice::Labs(labs) => Some(check.count("parallel", labs, 1..=MOST_LABS)?),
         };
-        let mut warnings = load.warnings.clone();
+        let mut warnings = experiment.ignored.clone();
+        warnings.extend(load.warnings.clone());
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
         warnings.extend(windows::brief(hosts, &faults));
@@ -152,6 +151,8 @@ impl Plan {
                 .map(|(place, host)| HostDescription {
                     name: host.name.clone(),
                     address: match &self.layout.cluster.external {
+                        // Where the load runs has none, but for containers, who know this machine by one.
+                        Some(_) if host.name == Hosts::LOAD && self.layout.is_attached() => host.address.to_string(),
                         Some(addresses) => addresses.0.get(place).cloned().unwrap_or_default(),
                         None => host.address.to_string(),
                     },
@@ -160,6 +161,7 @@ impl Plan {
                 .collect(),
             database: database.to_owned(),
             external: self.layout.is_external(),
+            ground: self.layout.containers.as_ref().map(ContainersFound::words).unwrap_or_default(),
             load: LoadDescription {
                 text: self.load.text(load),
                 rate: self.load.rate(load),

@@ -11,7 +11,10 @@ mod process;
 mod sampling;
 mod trains;
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::{
+    Arc,
+    mpsc::{self, Receiver},
+};
 
 use brownout_cluster::{Beat, ClusterControl, Heartbeats, Question};
 use brownout_network::Network;
@@ -21,7 +24,12 @@ pub(crate) use clock::ask as ask_clock;
 pub(crate) use sampling::{LEAST_STALL, Sampling};
 
 use self::poller::{PATIENCE, Poller};
-use crate::{LabError, controls::Controls, faults::Needs};
+use crate::{
+    LabError,
+    containers::Follower,
+    controls::{Controls, are_only_asked},
+    faults::Needs,
+};
 
 /// Asks every node for its clock, as it is asked in a trial with a wrong one.
 pub(crate) fn ask_databases(nodes: &ClusterControl) -> Result<Heartbeats, LabError> {
@@ -34,6 +42,7 @@ pub struct Witnesses {
     clocks_seen: Receiver<ClockRow>,
     heartbeats: Option<Heartbeats>,
     trains: Option<trains::RateWitness>,
+    sizes: Option<Arc<largest::Ends>>,
     disks: Vec<disk::DiskWitness>,
     /// The database's answers tell of its clock, too.
     clocks: bool,
@@ -53,23 +62,27 @@ impl Witnesses {
         if needs.process_witness {
             threads.push(process::start(controls.nodes.clone(), sampling.look, sender.clone())?);
         }
-        if needs.clock_witness {
+        // In containers nobody of ours answers: a server there would tell of the machine's clock, not of its database's.
+        if needs.clock_witness && !network.is_attached() {
             threads.extend(clock::start(network, sender.clone())?);
         }
         let (clock_sender, clocks_seen) = mpsc::channel();
         if needs.clock_matrix {
             threads.extend(matrix::start(network, controls, &clock_sender)?);
         }
+        let mut sizes = None;
         if !needs.largest_packets.is_empty() {
-            threads.push(largest::start(network, mtu, &needs.largest_packets, sender.clone())?);
+            let (thread, ends) = largest::start(network, mtu, &needs.largest_packets, sender.clone())?;
+            threads.push(thread);
+            sizes = Some(ends);
         }
         let disks = || controls.disks.iter().filter(|((node, _), _)| needs.disks.contains(node));
         if needs.disk_counters {
             let all = disks().map(|((node, directory), disk)| (node.clone(), directory.clone(), disk.control.clone()));
             threads.push(disk::count(all.collect(), sender)?);
         }
-        // Of nodes that are not ours nothing else tells how they fare.
-        let external = !controls.nodes.is_ours();
+        // Of nodes that can only be asked nothing else tells how they fare.
+        let external = are_only_asked(&controls.nodes);
         let own_clocks = external.then(|| external::start(&controls.nodes, &clock_sender)).transpose()?;
         let asked = external || needs.process_witness || needs.clock_witness;
         let question = if external || needs.clock_witness { Question::Clock } else { Question::Alive };
@@ -80,6 +93,7 @@ impl Witnesses {
             clocks_seen,
             heartbeats,
             trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
+            sizes,
             disks: disks()
                 .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
                 .collect::<Result<_, _>>()?,
@@ -88,6 +102,12 @@ impl Witnesses {
             own_clocks,
             _threads: threads,
         })
+    }
+
+    /// Those who measure links by packets of their own.
+    pub(crate) fn followers(&self) -> Vec<Arc<dyn Follower>> {
+        let trains = self.trains.iter().map(|trains| trains.trains() as Arc<dyn Follower>);
+        trains.chain(self.sizes.iter().map(|sizes| Arc::clone(sizes) as Arc<dyn Follower>)).collect()
     }
 
     /// What was seen since the last call; times are of `CLOCK_MONOTONIC`.

@@ -1,7 +1,9 @@
 //! The rate of links, measured by short bursts of packets.
 
+use std::sync::Arc;
+
 use brownout_network::Network;
-use brownout_probe::TrainSpec;
+use brownout_probe::{TrainSpec, Trains};
 use brownout_record::{Quantity, Subject, WitnessRow};
 
 use crate::{
@@ -11,7 +13,7 @@ use crate::{
 
 /// Packet trains on the links whose rate a fault limits, and on as many that it spares.
 pub(super) struct RateWitness {
-    trains: brownout_probe::Trains,
+    trains: Arc<Trains>,
     names: Vec<String>,
 }
 
@@ -28,10 +30,12 @@ impl RateWitness {
         let whole = TrainSpec::default();
         let packets = needs.trains.iter().map(|need| need.packets).min().unwrap_or(whole.packets).min(whole.packets);
         let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
-        Ok(RateWitness {
-            trains: brownout_probe::Trains::start(network, &links, TrainSpec { packets, ..whole })?,
-            names,
-        })
+        Ok(RateWitness { trains: Arc::new(Trains::start(network, &links, TrainSpec { packets, ..whole })?), names })
+    }
+
+    /// Who sends them.
+    pub(super) fn trains(&self) -> Arc<Trains> {
+        Arc::clone(&self.trains)
     }
 
     /// What there is to tell of trains that are no samples.

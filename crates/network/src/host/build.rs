@@ -5,14 +5,14 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::Path,
-    sync::Arc,
+    sync::{Arc, RwLock},
     thread,
     time::{Duration, Instant},
 };
 
 use brownout_base::HostId;
 
-use super::{Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
+use super::{ChecksumErrors, Home, Host, HostSpec, INTERFACE, Inner, statistics::Statistics};
 use crate::{
     error::NetworkError,
     subnet::Subnet,
@@ -21,7 +21,7 @@ use crate::{
 
 /// How many packets may wait for the emulator. A TUN drops at its tail without back-pressure, so
 /// this must outlast the emulator's worst pause: 10,000 packets are 80 ms of 1.5 Gbit/s in MTU frames.
-const INTERFACE_QUEUE: u32 = 10_000;
+pub(crate) const INTERFACE_QUEUE: u32 = 10_000;
 
 /// What IPv6 demands of every link (RFC 8200 section 5); the kernel refuses it below.
 const SMALLEST_MTU6: u16 = 1280;
@@ -73,7 +73,10 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
     let statistics = Statistics::open();
     let (name, address, namespace) = (host(), spec.address, Arc::new(namespace.into()));
     let service = settings.has_overlay.then(|| spec.service());
-    let inner = Inner { id, name, address, address6, service, namespace, congestion_control, statistics };
+    let interfaces = vec![INTERFACE.to_owned()];
+    let before = ChecksumErrors::default();
+    let home = Arc::new(Home { address, address6, namespace, statistics, interfaces, holds_arrived: false, before });
+    let inner = Inner { id, name, service, congestion_control, home: RwLock::new(home) };
     Ok((Host(Arc::new(inner)), tun))
 }
 

@@ -25,6 +25,16 @@ impl ChecksumErrors {
         let ChecksumErrors { tcp, udp, ip_header, icmp } = self;
         tcp + udp + ip_header + icmp
     }
+
+    /// Those that came since `before`.
+    pub(super) fn since(self, before: ChecksumErrors) -> ChecksumErrors {
+        ChecksumErrors {
+            tcp: self.tcp.saturating_sub(before.tcp),
+            udp: self.udp.saturating_sub(before.udp),
+            ip_header: self.ip_header.saturating_sub(before.ip_header),
+            icmp: self.icmp.saturating_sub(before.icmp),
+        }
+    }
 }
 
 /// The files.

@@ -29,7 +29,7 @@ pub use self::{openvpn::openvpn_program, vxlan::try_vxlan};
 pub use crate::overlay_kind::Overlay;
 pub use crate::subnet::service_address;
 use crate::{
-    control::Emulator,
+    emulator::Emulator,
     error::NetworkError,
     host::{Host, INTERFACE, route_overlay, tun_error},
     subnet::{Subnet, carrier_address},
@@ -132,9 +132,9 @@ impl OverlayNetwork {
     /// the thread had for it. VXLAN is the kernel's, and OpenVPN a program with a short queue of its own, as anywhere.
     pub(crate) fn dropped(&self, host: &Host) -> u64 {
         let Some(wireguard) = &self.wireguard else { return 0 };
-        let unread = host.statistics().interface_dropped(WIREGUARD).unwrap_or(0);
+        let unread = host.dropped_at(WIREGUARD).unwrap_or(0);
         // The kernel counts these by host; what else speaks UDP there, probes and clocks, is the instrument's own, too.
-        let untaken = host.statistics().datagrams_dropped().unwrap_or(0);
+        let untaken = host.datagrams_dropped().unwrap_or(0);
         wireguard.refused(host.id()) + unread + untaken
     }
 

@@ -28,7 +28,7 @@ use rcgen::ExtendedKeyUsagePurpose;
 
 use super::certificates::{Authority, Identity};
 use crate::{
-    control::Shared,
+    emulator::Shared,
     host::Host,
     sys::{inherit_and_die_together, inherited_path, nameless_file},
 };

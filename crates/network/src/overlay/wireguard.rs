@@ -25,8 +25,10 @@ use brownout_machine::run_urgently;
 
 use super::{WIREGUARD, coalesce::Coalescer};
 use crate::{
-    control::Shared,
-    emulator::gso::{LONGEST, Shape, VNET, complete, slice, sliced_length},
+    emulator::{
+        Shared,
+        gso::{LONGEST, Shape, VNET, complete, slice, sliced_length},
+    },
     sys::{self, DatagramSocket, Epoll, Event, Tun, Wakeup},
 };
 
@@ -337,7 +339,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::control::Emulator;
+    use crate::emulator::Emulator;
 
     fn below(host: u8) -> Ipv4Addr {
         Ipv4Addr::new(127, 0, 0, host + 1)

@@ -171,26 +171,37 @@ pub(crate) fn add_neighbour(interface: u32, address: Ipv4Addr, hardware: [u8; 6]
     neighbour.send()
 }
 
-fn family(address: IpAddr) -> u8 {
+pub(super) fn family(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
     }
 }
 
-/// A netlink request under construction.
-struct Message(Vec<u8>);
+/// A netlink request under construction, or a part of one.
+#[derive(Clone)]
+pub(super) struct Message(Vec<u8>);
 
-const HEADER: usize = 16;
+/// Bytes of `struct nlmsghdr`.
+pub(super) const HEADER: usize = 16;
+
+/// Says that an attribute consists of attributes (`NLA_F_NESTED`, `linux/netlink.h`).
+const NESTED: u16 = 0x8000;
 
 impl Message {
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Message(Vec::new())
     }
 
-    fn new(kind: u16, flags: libc::c_int) -> Self {
+    /// One that is answered, at least by an acknowledgement.
+    pub(super) fn new(kind: u16, flags: libc::c_int) -> Self {
+        Message::unanswered(kind, flags | libc::NLM_F_ACK)
+    }
+
+    /// One that is answered only if it fails.
+    pub(super) fn unanswered(kind: u16, flags: libc::c_int) -> Self {
         // struct nlmsghdr: its length is known, and filled in, when it is sent.
-        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        let flags = (flags | libc::NLM_F_REQUEST) as u16;
         let mut message = Message(vec![0; 4]);
         message.bytes(&kind.to_ne_bytes());
         message.bytes(&flags.to_ne_bytes());
@@ -198,15 +209,34 @@ impl Message {
         message
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.bytes(&(4 + value.len() as u16).to_ne_bytes());
         self.bytes(&kind.to_ne_bytes());
         self.bytes(value);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    /// An attribute that consists of others.
+    pub(super) fn nest(&mut self, kind: u16, inside: &Message) {
+        self.attribute(kind | NESTED, &inside.0);
+    }
+
+    /// The same, answered by an acknowledgement.
+    pub(super) fn acknowledged(mut self) -> Self {
+        let flags = u16::from_ne_bytes([self.0[6], self.0[7]]) | libc::NLM_F_ACK as u16;
+        self.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+        self
+    }
+
+    /// All of it, with its length filled in.
+    pub(super) fn sealed(mut self) -> Vec<u8> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0
     }
 
     /// struct ifinfomsg: family and type, index, flags, and which flags to change. These are set, no others.
@@ -217,28 +247,31 @@ impl Message {
         }
     }
 
-    fn address(&mut self, kind: u16, address: IpAddr) {
+    pub(super) fn address(&mut self, kind: u16, address: IpAddr) {
         match address {
             IpAddr::V4(address) => self.attribute(kind, &address.octets()),
             IpAddr::V6(address) => self.attribute(kind, &address.octets()),
         }
     }
 
-    fn send(mut self) -> io::Result<()> {
-        let length = self.0.len() as u32;
-        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+    fn send(self) -> io::Result<()> {
         // NETLINK_ROUTE is the protocol of number 0.
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        send(&socket, &self.0, SendFlags::empty())?;
+        send(&socket, &self.sealed(), SendFlags::empty())?;
         let mut answer = [0u8; 4096];
         // The kernel has queued its answer already.
         let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
-        // struct nlmsgerr follows the header: a negative errno, or zero for an acknowledgement.
-        let code = answer[..length].get(HEADER..HEADER + 4).and_then(|bytes| bytes.try_into().ok());
-        match code.map(i32::from_ne_bytes) {
-            Some(0) => Ok(()),
-            Some(code) => Err(io::Error::from_raw_os_error(-code)),
-            None => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink answered with less than a header")),
-        }
+        acknowledged(&answer[..length])
+    }
+}
+
+/// What the kernel says to a request.
+pub(super) fn acknowledged(answer: &[u8]) -> io::Result<()> {
+    // struct nlmsgerr follows the header: a negative errno, or zero for an acknowledgement.
+    let code = answer.get(HEADER..HEADER + 4).and_then(|bytes| bytes.try_into().ok());
+    match code.map(i32::from_ne_bytes) {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error(-code)),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "netlink answered with less than a header")),
     }
 }

@@ -24,3 +24,10 @@ pub(crate) fn tcp_congestion_control(peer: IpAddr) -> io::Result<String> {
         Err(errno) => Err(errno.into()),
     }
 }
+
+/// Which congestion control a TCP connection gets in the calling thread's namespace where no route says otherwise; nothing is
+/// sent.
+pub(crate) fn default_congestion_control() -> io::Result<String> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    Ok(tcp_congestion(&socket)?)
+}

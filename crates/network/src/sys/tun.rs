@@ -12,6 +12,9 @@ use std::{
 
 use super::{check, interface};
 
+/// How interfaces in hosts of others are called; the kernel puts the first free number in.
+pub(super) const OWN_NAME: &str = "brownout%d";
+
 /// Where the driver is asked for one.
 pub(crate) const TUN_DEVICE: &str = "/dev/net/tun";
 
@@ -43,17 +46,7 @@ impl Tun {
     /// between hosts. What a kernel does not know is left to the sending one: UDP segmentation before Linux 6.2, that of
     /// packets in UDP tunnels (VXLAN) before 6.17.
     pub(crate) fn create(device: &Path, name: &str) -> Result<Tun, OpenError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open(device)
-            .map_err(OpenError::Open)?;
-        let mut request = interface::request(name);
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
-        // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
-        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) })
-            .map_err(OpenError::Create)?;
+        let (file, _) = make(device, name, libc::IFF_TUN)?;
         // SAFETY: TUNSETVNETHDRSZ reads one `int`.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, std::ptr::from_ref(&HEADER)) })
             .map_err(OpenError::Offload)?;
@@ -67,14 +60,21 @@ impl Tun {
         Ok(Tun(file))
     }
 
+    /// Makes one for packets of up to `mtu` bytes of which so many may wait, as [`super::Tap::create`] does, and says how the
+    /// kernel calls it. Packets come as they would be on a wire: nothing is left undone.
+    pub(crate) fn create_plain(device: &Path, mtu: u16, queue: u32) -> Result<(Tun, String), OpenError> {
+        let (file, name) = make(device, OWN_NAME, libc::IFF_TUN)?;
+        // SAFETY: TUNSETVNETHDRSZ reads one `int`.
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, std::ptr::from_ref(&HEADER)) })
+            .map_err(OpenError::Offload)?;
+        set_offload(&file, 0).map_err(OpenError::Offload)?;
+        interface::prepare(&name, mtu, queue).map_err(OpenError::Create)?;
+        Ok((Tun(file), name))
+    }
+
     /// The next frame that the host sent, header first; `None` when there is none at the moment.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.0).read(buffer) {
-            Ok(length) => Ok(Some(length)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
-        }
+        read(&self.0, buffer)
     }
 
     /// Gives the host a frame, header first. What an error means: [`is_gone`].
@@ -89,13 +89,41 @@ impl AsFd for Tun {
     }
 }
 
+/// Makes an interface of this kind (`IFF_TUN`, `IFF_TAP`) in the calling thread's namespace, whose packets carry a virtio-net
+/// header; says how it is called, which a `%d` in `name` leaves to the kernel.
+pub(super) fn make(device: &Path, name: &str, kind: libc::c_int) -> Result<(File, String), OpenError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(device)
+        .map_err(OpenError::Open)?;
+    let mut request = interface::request(name);
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which `request` is.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) })
+        .map_err(OpenError::Create)?;
+    Ok((file, interface::name(&request)))
+}
+
+/// The next frame; `None` when there is none at the moment.
+#[inline]
+pub(super) fn read(mut file: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match file.read(buffer) {
+        Ok(length) => Ok(Some(length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether an interface that answers so takes nothing any more: it was taken down (`EIO`), or deleted (`EBADFD`). Of one that
 /// is down nothing else tells: it can be read, and has nothing to say.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EBADFD))
 }
 
-fn set_offload(file: &File, flags: libc::c_uint) -> io::Result<()> {
+pub(super) fn set_offload(file: &File, flags: libc::c_uint) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its flags by value.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })?;
     Ok(())

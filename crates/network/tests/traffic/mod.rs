@@ -186,6 +186,27 @@ pub fn send_numbered(network: &Network, way: Way, datagrams: u32, together: u32)
     Outcome { arrived, counters: counted }
 }
 
+/// Sends numbered datagrams one by one, `together` of them before it waits that they pass: where the kernel cuts GSO packets
+/// before the emulator sees them.
+pub fn send_singly(network: &Network, way: Way, datagrams: u32, together: u32) -> Outcome {
+    assert_eq!(datagrams % together, 0);
+    let (link, (sender, receiver)) = (way.link(network), way.udp(network));
+    let (mut arrived, mut counted) = (Vec::new(), counters(network, link));
+    assert_eq!(counted.offered_packets, 0, "somebody else has used this link");
+    for first in (0..datagrams).step_by(together as usize) {
+        for number in first..first + together {
+            sender.send(&datagram(number)).unwrap();
+        }
+        settle(network, link, &mut counted, u64::from(first + together));
+        receive_until(&receiver, &mut arrived, counted.delivered_packets - counted.corrupted);
+    }
+    if counted.corrupted > 0 {
+        receive_until_silence(&receiver, &mut arrived);
+    }
+    assert_eq!((counted.frames, counted.offered_packets), (u64::from(datagrams), u64::from(datagrams)));
+    Outcome { arrived, counters: counted }
+}
+
 /// A datagram that tells its number, and whether it is intact.
 pub fn datagram(number: u32) -> Vec<u8> {
     [&number.to_be_bytes()[..], &[number as u8; 996]].concat()

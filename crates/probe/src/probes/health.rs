@@ -26,6 +26,8 @@ pub struct ProbeHealth {
     /// Probes that arrived where the receiving socket had no room left, because the prober did not run for seconds.
     /// As many that did not arrive are left out of the samples: the network did not lose them.
     pub overflowed: u64,
+    /// Probes to or from a host that was away: sent and not seen to arrive, or due and not sent. They are no samples.
+    pub absent: u64,
 }
 
 /// [`ProbeHealth`], as the thread keeps it.
@@ -40,6 +42,7 @@ pub(super) struct Health {
     pub(super) late_answers: AtomicU64,
     pub(super) discarded: AtomicU64,
     pub(super) overflowed: AtomicU64,
+    pub(super) absent: AtomicU64,
 }
 
 impl Health {
@@ -55,6 +58,7 @@ impl Health {
             late_answers,
             discarded,
             overflowed,
+            absent,
         } = self;
         ProbeHealth {
             sent: read(sent),
@@ -66,6 +70,7 @@ impl Health {
             late_answers: read(late_answers),
             discarded: read(discarded),
             overflowed: read(overflowed),
+            absent: read(absent),
         }
     }
 }

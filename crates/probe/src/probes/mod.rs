@@ -17,12 +17,12 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::{Link, LongestHold, Mesh};
+use brownout_base::{EnterableHost, HostId, Link, LongestHold, Mesh};
 use brownout_machine::{Scheduling, run_urgently};
 
 use self::prober::{Prober, Shared};
 pub use self::{health::ProbeHealth, window::ProbeSample};
-use crate::{error::ProbeError, selection::Selection, socket::Socket};
+use crate::{error::ProbeError, moves::Move, selection::Selection, socket::Socket};
 
 /// One below an emulator that carries the packets, so that a probe never delays one.
 const FIFO_PRIORITY: u8 = 19;
@@ -87,6 +87,22 @@ impl Probes {
             .map_err(|source| ProbeError::Thread { does: "sends probes", source })?;
         let scheduling = announced.recv().unwrap_or(Scheduling::Default);
         Ok(Probes { shared, thread: Some(thread), scheduling, interval, links, holds: network.holds() })
+    }
+
+    /// A host's network is gone since that moment of the monotonic clock: what was sent to it or by it from then on, and has not
+    /// arrived, is no sample, and nothing more is sent there until [`Probes::came`].
+    pub fn left(&self, host: HostId, since_ns: u64) {
+        self.shared.moves.tell(Move::Left { host, since_ns });
+    }
+
+    /// A host that had left is there again, in the network and with the address that `there` has: it is probed as before.
+    ///
+    /// # Errors
+    /// [`ProbeError::Socket`] when its socket cannot be made; it stays left.
+    pub fn came(&self, host: HostId, there: &dyn EnterableHost) -> Result<(), ProbeError> {
+        let (there, ()) = Socket::open_in(there, || ())?;
+        self.shared.moves.tell(Move::Came { host, there });
+        Ok(())
     }
 
     /// All samples that settled since this was last called: answered, or too old to be answered.

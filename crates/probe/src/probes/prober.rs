@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::{Link, LongestHold, clock::monotonic_ns};
+use brownout_base::{HostId, Link, LongestHold, clock::monotonic_ns};
 
 use super::{
     datagram::{self, Datagram},
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     LOST_AFTER,
+    moves::{Move, Moves},
     selection::Selection,
     socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
@@ -34,6 +35,8 @@ pub(super) const COLLECT_NS: u64 = 10_000_000;
 /// Copies are waited for as long as a link may hold them, but not longer than this: else a delay of a minute anywhere
 /// would keep all samples back for a minute.
 const LATEST_COPY_NS: u64 = 1_000_000_000;
+/// What a probe may take on a busy machine, besides what its link holds it for.
+const ON_THE_WAY_NS: u64 = 50_000_000;
 /// Samples kept for a caller who does not drain: a minute and a half of the whole budget.
 const KEPT_SAMPLES: usize = 200_000;
 
@@ -43,6 +46,7 @@ pub(super) struct Shared {
     pub(super) settled: Mutex<Vec<ProbeSample>>,
     pub(super) stop: AtomicBool,
     pub(super) health: Health,
+    pub(super) moves: Moves<Socket>,
 }
 
 pub(super) struct Prober {
@@ -57,6 +61,8 @@ pub(super) struct Prober {
     wall: WallClock,
     /// Per host.
     overflows: Vec<Overflow>,
+    /// Per host, whether it is not there at the moment.
+    away: Vec<bool>,
     /// Of one round: the probes that arrived, with the kernel's stamps.
     arrivals: Vec<(Datagram, Option<u64>)>,
     settled: Vec<ProbeSample>,
@@ -72,6 +78,7 @@ impl Prober {
     ) -> Self {
         Prober {
             overflows: sockets.iter().map(|_| Overflow::default()).collect(),
+            away: vec![false; sockets.len()],
             sockets,
             windows: selection.links().iter().copied().map(Window::new).collect(),
             selection,
@@ -103,6 +110,7 @@ impl Prober {
                 continue;
             }
             if collect_at <= now {
+                self.hear();
                 self.collect();
                 collect_at = now + COLLECT_NS;
             }
@@ -113,8 +121,44 @@ impl Prober {
         }
     }
 
+    /// Learns which hosts are not there any more, and where others are now.
+    fn hear(&mut self) {
+        for told in self.shared.moves.take() {
+            match told {
+                Move::Left { host, since_ns } => self.leave_out(host, since_ns),
+                Move::Came { host, there } => {
+                    let at = host.index();
+                    if let Some(socket) = self.sockets.get_mut(at) {
+                        // What the other one had dropped is none of this one's counts.
+                        (*socket, self.overflows[at], self.away[at]) = (there, Overflow::default(), false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn leave_out(&mut self, host: HostId, since_ns: u64) {
+        let Some(away) = self.away.get_mut(host.index()) else { return };
+        *away = true;
+        for window in &mut self.windows {
+            let Link { from, to } = window.link();
+            if from == host || to == host {
+                // What was on its way then came to nobody, or from nobody.
+                let on_the_way_ns = self.holds.longest_hold_of_ns(window.link()).saturating_add(ON_THE_WAY_NS);
+                let (left, refused) = window.leave_out(since_ns.saturating_sub(on_the_way_ns));
+                add(&self.shared.health.absent, left);
+                self.shared.health.refused.fetch_sub(refused, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn send(&mut self, link: usize, due_ns: u64, now_ns: u64) {
         let health = &self.shared.health;
+        let Link { from, to } = self.windows[link].link();
+        if self.away[from.index()] || self.away[to.index()] {
+            add(&health.absent, 1);
+            return;
+        }
         let lateness = now_ns - due_ns;
         if lateness >= self.interval_ns.max(COLLECT_NS) {
             // Catching up would be a burst, which measures itself.
@@ -124,7 +168,6 @@ impl Prober {
         health.worst_lateness_ns.fetch_max(lateness, Ordering::Relaxed);
         add(&health.late_sends, u64::from(u128::from(lateness) > LATE.as_nanos()));
         let window = &mut self.windows[link];
-        let Link { from, to } = window.link();
         let target = self.sockets[to.index()].address();
         let probe = Datagram { link: window.link(), seq: window.next_seq(), sent_ns: monotonic_ns() };
         match self.sockets[from.index()].send(&probe.encode(), target) {
@@ -137,6 +180,7 @@ impl Prober {
             // A filter of the sending host, or no way there: what its programs send there is lost, and so is this.
             Err(_) => {
                 window.sent(probe.sent_ns);
+                window.refused();
                 add(&health.sent, 1);
                 add(&health.refused, 1);
             }

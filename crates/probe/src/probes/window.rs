@@ -32,6 +32,8 @@ struct Open {
     reordered: bool,
     /// Nobody knows when it arrived: it is no sample.
     void: bool,
+    /// The sending host's kernel did not take it.
+    refused: bool,
     settled: bool,
 }
 
@@ -82,8 +84,30 @@ impl Window {
             copies: 0,
             reordered: false,
             void: false,
+            refused: false,
             settled: false,
         });
+    }
+
+    /// Notes that the last one was refused by the sending host's kernel.
+    pub(super) fn refused(&mut self) {
+        if let Some(last) = self.open.back_mut() {
+            last.refused = true;
+        }
+    }
+
+    /// Leaves out those that were sent since then and have not arrived: one of the two hosts was not there. Says how many these
+    /// are, and how many of them were refused.
+    pub(super) fn leave_out(&mut self, since_ns: u64) -> (u64, u64) {
+        let (mut left, mut refused) = (0, 0);
+        for probe in self.open.iter_mut().rev().take_while(|probe| probe.sent_ns >= since_ns) {
+            if probe.copies == 0 && !probe.settled {
+                probe.settled = true;
+                left += 1;
+                refused += u64::from(probe.refused);
+            }
+        }
+        (left, refused)
     }
 
     /// Notes that a probe arrived, at a time that may be unknown; false if it had been settled already, or was never
@@ -134,7 +158,8 @@ impl Window {
             self.settle_one(seq).into_iter().for_each(&mut report);
         }
         while let Some(probe) = self.probe(self.first_unanswered) {
-            if probe.copies == 0 {
+            // One that was left out has settled without having arrived.
+            if probe.copies == 0 && !probe.settled {
                 if since(probe.sent_ns) < lost_after_ns {
                     break;
                 }
@@ -264,6 +289,20 @@ mod tests {
         assert_eq!(window.settle(2 * LOST, LOST, 0, |sample| all.push(sample)), 0);
         assert_eq!(all.iter().map(|sample| sample.seq).collect::<Vec<_>>(), [1]);
         assert!(window.open.is_empty());
+    }
+
+    #[test]
+    fn what_was_sent_while_a_host_was_away_is_neither_a_sample_nor_lost() {
+        let mut window = window(4);
+        window.refused();
+        assert!(window.arrived(2, Some(7_000)));
+        assert_eq!(window.leave_out(1_000), (2, 1), "the second and the fourth");
+        assert_eq!(window.leave_out(1_000), (0, 0));
+        assert!(!window.arrived(3, Some(9_000)), "nobody waits for it any more");
+        assert_eq!(settled(&mut window, 2 * LOST), [(2, Some(5_000), 1, false), (0, None, 0, false)]);
+        assert!(window.open.is_empty());
+        window.sent(3 * LOST);
+        assert_eq!(settled(&mut window, 4 * LOST), [(4, None, 0, false)], "it goes on");
     }
 
     #[test]

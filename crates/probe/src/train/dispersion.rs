@@ -82,6 +82,11 @@ impl Open {
         }
     }
 
+    /// Whether all of it had arrived by that moment.
+    pub(super) fn is_complete_before(&self, ns: u64) -> bool {
+        self.arrived as usize == self.seen.len() && self.last_ns < ns
+    }
+
     /// Packets of it arrived, but nobody knows which or when.
     pub(super) fn make_void(&mut self) {
         self.void = true;
@@ -173,7 +178,9 @@ mod tests {
     fn a_train_is_over_when_it_is_complete_or_silent_for_long() {
         let complete = train(1, &[(0, 100)]);
         assert!(!complete.is_over(149, 50, 1_000) && complete.is_over(150, 50, 1_000));
+        assert!(complete.is_complete_before(101) && !complete.is_complete_before(100));
         let partly = train(2, &[(0, 100)]);
+        assert!(!partly.is_complete_before(101));
         assert!(!partly.is_over(1_099, 50, 1_000) && partly.is_over(1_100, 50, 1_000));
         assert!(train(2, &[]).is_over(1_005, 50, 1_000));
     }

@@ -14,7 +14,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use brownout_base::{Link, Mesh};
+use brownout_base::{EnterableHost, HostId, Link, Mesh};
 use brownout_machine::{Scheduling, run_urgently};
 use brownout_units::BitRate;
 
@@ -24,7 +24,7 @@ use self::{
     room::Room,
     trainer::{Shared, Trainer},
 };
-use crate::{error::ProbeError, selection::Selection, socket::Socket};
+use crate::{error::ProbeError, moves::Move, selection::Selection, socket::Socket};
 
 /// One below the probes, so that a train never delays one.
 const FIFO_PRIORITY: u8 = 18;
@@ -87,6 +87,21 @@ impl Trains {
             .map_err(|source| ProbeError::Thread { does: "sends trains", source })?;
         let scheduling = announced.recv().unwrap_or(Scheduling::Default);
         Ok(Trains { shared, thread: Some(thread), scheduling })
+    }
+
+    /// A host's network is gone since that moment of the monotonic clock: trains that are on their way to or from it are no samples,
+    /// and no others are sent until [`Trains::came`].
+    pub fn left(&self, host: HostId, since_ns: u64) {
+        self.shared.moves.tell(Move::Left { host, since_ns });
+    }
+
+    /// A host that had left is there again, in the network and with the address that `there` has.
+    ///
+    /// # Errors
+    /// [`ProbeError::Socket`] when its socket cannot be made; it stays left.
+    pub fn came(&self, host: HostId, there: &dyn EnterableHost) -> Result<(), ProbeError> {
+        self.shared.moves.tell(Move::Came { host, there: Socket::open_in(there, Room::here)? });
+        Ok(())
     }
 
     /// All trains that ended since this was last called.

@@ -7,6 +7,7 @@ const LONGEST: usize = 32 << 10;
 
 /// What one host's kernel says of them. A socket's own count of what it dropped (`SO_RXQ_OVFL`) has those with a wrong
 /// checksum in it, too.
+#[derive(Debug)]
 pub(super) struct Room {
     /// `/proc/net/snmp` of the host.
     table: Option<File>,

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     LOST_AFTER,
+    moves::{Move, Moves},
     socket::{Socket, can_pass},
     stamps::{STAMPS_AFTER_NS, WallClock},
 };
@@ -42,6 +43,7 @@ pub(super) struct Shared {
     pub(super) stop: AtomicBool,
     pub(super) sent: AtomicU64,
     pub(super) discarded: AtomicU64,
+    pub(super) moves: Moves<(Socket, Room)>,
 }
 
 /// One link's trains.
@@ -65,6 +67,8 @@ pub(super) struct Trainer {
     dropped: Vec<u32>,
     /// Per host.
     rooms: Vec<Room>,
+    /// Per host, whether it is not there at the moment.
+    away: Vec<bool>,
     open: HashMap<(Link, u64), Open>,
 }
 
@@ -87,6 +91,7 @@ impl Trainer {
         };
         Trainer {
             dropped: vec![0; sockets.len()],
+            away: vec![false; sockets.len()],
             rooms,
             sockets,
             routes: (0..).zip(plans).map(route).collect(),
@@ -102,6 +107,7 @@ impl Trainer {
     /// Until told to end.
     pub(super) fn run(mut self) {
         while !self.shared.stop.load(Ordering::Relaxed) {
+            self.hear();
             let now = monotonic_ns();
             for route in 0..self.routes.len() {
                 if self.routes[route].due_ns <= now {
@@ -117,14 +123,40 @@ impl Trainer {
         }
     }
 
+    /// Learns which hosts are not there any more, and where others are now.
+    fn hear(&mut self) {
+        for told in self.shared.moves.take() {
+            match told {
+                Move::Left { host, since_ns } => {
+                    if let Some(away) = self.away.get_mut(host.index()) {
+                        *away = true;
+                    }
+                    // One of before may be complete.
+                    self.open.retain(|(link, _), open| {
+                        (link.from != host && link.to != host) || open.is_complete_before(since_ns)
+                    });
+                }
+                Move::Came { host, there: (socket, room) } => {
+                    let at = host.index();
+                    if let Some(place) = self.sockets.get_mut(at) {
+                        (*place, self.rooms[at], self.dropped[at], self.away[at]) = (socket, room, 0, false);
+                    }
+                }
+            }
+        }
+    }
+
     fn send(&mut self, route: usize) {
         let route = &mut self.routes[route];
         let (link, plan, train) = (route.link, route.plan, route.next_train);
-        route.next_train += 1;
-        self.shared.sent.fetch_add(1, Ordering::Relaxed);
         let sent_ns = monotonic_ns();
         // One that is late moves those after it: two in a row would measure each other.
         route.due_ns = sent_ns + plan.every.as_nanos() as u64;
+        if self.away[link.from.index()] || self.away[link.to.index()] {
+            return;
+        }
+        route.next_train += 1;
+        self.shared.sent.fetch_add(1, Ordering::Relaxed);
 
         let mut payloads = vec![0; plan.packets as usize * self.payload];
         for (index, payload) in (0..).zip(payloads.chunks_mut(self.payload)) {

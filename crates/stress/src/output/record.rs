@@ -328,6 +328,7 @@ fn description(plan: &RunPlan) -> Description {
         hosts,
         database: plan.system.clone(),
         external: true,
+        ground: String::new(),
         load: LoadDescription {
             text: plan.load.clone(),
             rate: plan.rate,

@@ -1,6 +1,7 @@
 //! The lab by hand: `up`, `destroy`, and every command in between, from any shell.
 
 mod ask;
+mod attach;
 mod chaos;
 mod link;
 mod look;
@@ -16,6 +17,8 @@ use brownout_lab::byhand::Failure;
 
 use crate::output;
 
+pub use attach::not_found;
+pub use look::columns;
 pub use up::keep;
 
 /// What is typed at a lab by hand.
@@ -25,6 +28,10 @@ pub enum Command {
     Up(up::UpArguments),
     /// End a lab by hand; nothing is left of it.
     Destroy(up::DestroyArguments),
+    /// Work by hand on containers that run already: attach --project shop, or attach FILE for those of its ground. All commands below then work on them.
+    Attach(attach::AttachArguments),
+    /// Heal what is in force on containers, and let them go.
+    Detach(attach::DetachArguments),
     /// Show hosts, links, disks and clocks of a lab, read back from the kernel and the emulator.
     Status(look::StatusArguments),
     /// List the labs that are running.
@@ -99,6 +106,8 @@ pub fn run(command: Command) -> u8 {
         Command::Up(arguments) => return up::up(&arguments),
         Command::Keep => return keep(),
         Command::Destroy(arguments) => up::destroy(&arguments),
+        Command::Attach(arguments) => return attach::attach(&arguments),
+        Command::Detach(arguments) => attach::detach(&arguments),
         Command::Status(arguments) => look::status(&arguments),
         Command::Ls(arguments) => look::ls(&arguments),
         Command::Events(arguments) => look::events(&arguments),

@@ -76,7 +76,8 @@ pub fn up(arguments: &UpArguments) -> u8 {
     }
 }
 
-fn show(name: &str, json: bool) -> Result<u8, Failure> {
+/// Prints the status of a lab that has become ready.
+pub(super) fn show(name: &str, json: bool) -> Result<u8, Failure> {
     let lab = LabRegistry::mine()?.find(Some(name))?;
     let client = Client::ask(&lab, Ask::Status { check: false }, &who(), false)?;
     let Reply::Status(status) = client.reply()? else { return Ok(output::INVALID) };
@@ -91,7 +92,8 @@ pub fn destroy(arguments: &DestroyArguments) -> Result<u8, Failure> {
         false => vec![registry.find(arguments.named.as_deref().or(arguments.lab.name.as_deref()))?],
     };
     for lab in labs {
-        byhand::end(&registry, &lab, &who())?;
+        let told = byhand::end(&registry, &lab, &who())?;
+        told.iter().for_each(|line| eprintln!("brownout: {line}"));
         if let Err(code) = output::print(&format!("{} is gone\n", lab.name)) {
             return Ok(code);
         }

@@ -15,16 +15,14 @@ use self::{
 };
 pub(in crate::emulator) use self::{
     impairments::Gate,
-    queue::{QueuedFrame, Times, memory_of},
+    queue::{Load, QueuedFrame, Times, memory_of},
     stages::{End, Fate},
 };
-use super::packet::{buffers::Buffer, icmp::Allowance};
+use super::packet::icmp::Allowance;
 use crate::impairment::Impairment;
 
 /// One link as the emulator's thread sees it.
 pub(in crate::emulator) struct LinkState {
-    /// The sending host.
-    pub(in crate::emulator) from: usize,
     /// The receiving host.
     pub(in crate::emulator) to: usize,
     impairments: Impairments,
@@ -48,7 +46,6 @@ pub(in crate::emulator) enum LinkChange {
 impl LinkState {
     pub(in crate::emulator) fn new(seed: u64, link: Link) -> Self {
         LinkState {
-            from: link.from.index(),
             to: link.to.index(),
             impairments: Impairments::new(seed, link),
             bottleneck: Bottleneck::default(),
@@ -79,8 +76,8 @@ impl LinkState {
     }
 
     /// Holds a frame until it is to leave.
-    pub(in crate::emulator) fn hold(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
-        self.queue.push(times, packets, wire_bytes, buffer);
+    pub(in crate::emulator) fn hold(&mut self, times: Times, load: Load) {
+        self.queue.push(times, load);
     }
 
     /// The next frame, if its time has come.

@@ -24,10 +24,17 @@ pub(in crate::emulator) struct QueuedFrame {
     pub(in crate::emulator) times: Times,
     /// Frames that leave at the same time leave in the order in which they came.
     order: u64,
+    pub(in crate::emulator) load: Load,
+}
+
+/// A frame, and where it goes.
+pub(in crate::emulator) struct Load {
     /// Wire packets it stands for.
     pub(in crate::emulator) packets: u32,
     /// Their bytes.
     pub(in crate::emulator) wire_bytes: u32,
+    /// The number of the port that it leaves by.
+    pub(in crate::emulator) leaves_by: usize,
     /// The frame.
     pub(in crate::emulator) buffer: Buffer,
 }
@@ -39,7 +46,7 @@ impl QueuedFrame {
 
     /// Memory that it takes, in bytes: its buffer, which is larger than the frame, and its place in the queue.
     pub(in crate::emulator) fn memory(&self) -> u64 {
-        memory_of(self.buffer.capacity())
+        memory_of(self.load.buffer.capacity())
     }
 }
 
@@ -106,11 +113,11 @@ impl Queue {
         self.in_order.back().map(|held| held.times.release_ns)
     }
 
-    pub(in crate::emulator) fn push(&mut self, times: Times, packets: u32, wire_bytes: u32, buffer: Buffer) {
-        let held = QueuedFrame { times, order: self.came, packets, wire_bytes, buffer };
+    pub(in crate::emulator) fn push(&mut self, times: Times, load: Load) {
+        self.packets += u64::from(load.packets);
+        self.wire_bytes += u64::from(load.wire_bytes);
+        let held = QueuedFrame { times, order: self.came, load };
         self.came += 1;
-        self.packets += u64::from(packets);
-        self.wire_bytes += u64::from(wire_bytes);
         self.memory += held.memory();
         match self.in_order.back() {
             Some(last) if times.release_ns < last.times.release_ns => self.out_of_order.push(Earliest(held)),
@@ -140,8 +147,8 @@ impl Queue {
         }
         let held =
             if heap_first { self.out_of_order.pop().map(|Earliest(held)| held) } else { self.in_order.pop_front() }?;
-        self.packets -= u64::from(held.packets);
-        self.wire_bytes -= u64::from(held.wire_bytes);
+        self.packets -= u64::from(held.load.packets);
+        self.wire_bytes -= u64::from(held.load.wire_bytes);
         self.memory -= held.memory();
         Some(held)
     }
@@ -207,6 +214,11 @@ mod tests {
         Times { arrival_ns, departs_ns: arrival_ns, release_ns }
     }
 
+    /// One packet of so many bytes.
+    fn load(wire_bytes: u32, pool: &mut Pool) -> Load {
+        Load { packets: 1, wire_bytes, leaves_by: 0, buffer: pool.take(1) }
+    }
+
     /// A plan that changes nothing.
     fn nothing(now_ns: u64) -> Replan {
         Replan { now_ns, factor: 1.0, shorter_ns: 0, longest_ns: u64::MAX }
@@ -216,7 +228,7 @@ mod tests {
     fn leaves(releases: &[u64], hurry: Option<u64>) -> Vec<u64> {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
         for (arrival, release) in (0..).zip(releases) {
-            queue.push(flight(arrival, *release), 1, 100, pool.take(1));
+            queue.push(flight(arrival, *release), load(100, &mut pool));
         }
         assert_eq!(queue.mean_bytes(), Some(100));
         assert!(queue.memory() >= (128 + 40) * releases.len() as u64);
@@ -247,8 +259,8 @@ mod tests {
         // What jitter had already put in another order stays in it, where it is not cut short.
         assert_eq!(leaves(&[40, 20, 30], Some(35)), [1, 2, 0]);
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
-        queue.push(flight(0, 100), 1, 1, pool.take(1));
-        queue.push(flight(2, 5), 1, 1, pool.take(1));
+        queue.push(flight(0, 100), load(1, &mut pool));
+        queue.push(flight(2, 5), load(1, &mut pool));
         queue.replan(Replan { longest_ns: 7, ..nothing(0) });
         assert_eq!(queue.next_release_ns(), Some(5));
         queue.pop_due(5);
@@ -258,9 +270,9 @@ mod tests {
     #[test]
     fn hurried_frames_are_not_counted_as_late() {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
-        queue.push(flight(0, 30), 1, 1, pool.take(1));
-        queue.push(flight(10, 100), 1, 1, pool.take(1));
-        queue.push(flight(55, 200), 1, 1, pool.take(1));
+        queue.push(flight(0, 30), load(1, &mut pool));
+        queue.push(flight(10, 100), load(1, &mut pool));
+        queue.push(flight(55, 200), load(1, &mut pool));
         queue.replan(Replan { longest_ns: 20, ..nothing(60) });
         // Late already before the change; due at once by it; due in a while.
         let releases: Vec<_> = std::iter::from_fn(|| queue.pop_due(1_000)).map(|held| held.times.release_ns).collect();
@@ -273,7 +285,7 @@ mod tests {
             let (mut queue, mut pool) = (Queue::default(), Pool::default());
             for departs_ns in [40, 60, 80] {
                 let times = Times { arrival_ns: 0, departs_ns, release_ns: departs_ns + 10 };
-                queue.push(times, 1, 1, pool.take(1));
+                queue.push(times, load(1, &mut pool));
             }
             // The first has departed, and is not touched but by a shorter flight.
             queue.replan(Replan { factor, longest_ns, ..nothing(50) });
@@ -291,7 +303,7 @@ mod tests {
     fn flights_that_become_shorter_all_become_so_by_as_much_and_keep_their_jitter() {
         let (mut queue, mut pool) = (Queue::default(), Pool::default());
         for (arrival, release) in [(0, 100), (1, 99), (2, 160), (50, 130), (60, 170)] {
-            queue.push(flight(arrival, release), 1, 1, pool.take(1));
+            queue.push(flight(arrival, release), load(1, &mut pool));
         }
         queue.replan(Replan { shorter_ns: 60, longest_ns: 90, ..nothing(60) });
         let left: Vec<_> =
@@ -312,7 +324,7 @@ mod tests {
                 came += 5 + next(10);
                 let times = Times { arrival_ns: came, departs_ns: came + 30, release_ns: came + 30 + next(jitter) };
                 all.push(times);
-                queue.push(times, 1, 1, pool.take(1));
+                queue.push(times, load(1, &mut pool));
             }
             // With little jitter, all are in order.
             let plan = Replan {

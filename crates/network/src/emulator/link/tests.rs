@@ -45,7 +45,8 @@ impl Road {
         let (departs_ns, release_ns) = (fates[0].departs_ns, fates[0].release_ns());
         // Its number, where the arrival would be.
         let times = Times { arrival_ns: self.came, departs_ns, release_ns };
-        self.link.hold(times, 1, 1_000, self.pool.take(1_000));
+        let buffer = self.pool.take(1_000);
+        self.link.hold(times, Load { packets: 1, wire_bytes: 1_000, leaves_by: 0, buffer });
         self.came += 1;
         departs_ns
     }

@@ -106,12 +106,13 @@ fn class_of(length: usize) -> usize {
     CLASSES.partition_point(|size| *size < length).min(CLASSES.len() - 1)
 }
 
-/// A frame of which only the packet is to be filled in: nothing is left to be done with it.
+/// A frame of which only the packet is to be filled in.
 pub(in crate::emulator) struct Whole(pub(in crate::emulator) Buffer);
 
 impl Whole {
-    pub(in crate::emulator) fn new(mut frame: Buffer) -> Whole {
-        frame[..VNET].fill(0);
+    /// One with the header of another, in which nothing is left to be done.
+    pub(in crate::emulator) fn new(mut frame: Buffer, header: &[u8]) -> Whole {
+        frame[..VNET].copy_from_slice(&header[..VNET]);
         Whole(frame)
     }
 }

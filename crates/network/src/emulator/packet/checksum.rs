@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), and completing what a sending kernel has left undone.
 
-use super::frame::{NEEDS_CSUM, VNET};
+use super::frame::{NEEDS_CSUM, PLAIN_VNET, VNET};
 
 /// The sum of 16-bit words, not folded; a last odd byte is the upper half of a word.
 pub(in crate::emulator) fn sum(bytes: &[u8]) -> u64 {
@@ -49,7 +49,8 @@ pub(crate) fn complete(frame: &mut [u8]) {
         };
         put(frame, start + offset, checksum);
     }
-    frame[..VNET].fill(0);
+    // What follows says nothing any more, or is an Ethernet header.
+    frame[..PLAIN_VNET].fill(0);
 }
 
 #[cfg(test)]

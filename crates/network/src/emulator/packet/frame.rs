@@ -4,11 +4,16 @@
 //! order: flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16. The last four, little-endian,
 //! are of GSO packets inside of a UDP tunnel (VXLAN) alone, from kernels that know such (Linux 6.17): where the tunnel's
 //! UDP header begins, and where the IP header inside. Offsets count from the IP header on.
+//!
+//! Frames of exits (`port/exit.rs`) have the first ten bytes, and their Ethernet header in the place of the other fourteen:
+//! no kernel is asked there for packets in tunnels, and so nothing here looks at those.
 
 use std::net::IpAddr;
 
 /// Bytes of the virtio-net header.
 pub(crate) const VNET: usize = 24;
+/// Those of them that say nothing of tunnels.
+pub(in crate::emulator) const PLAIN_VNET: usize = 10;
 /// The longest frame: a header and the largest IPv4 packet.
 pub(crate) const LONGEST: usize = VNET + 65_535;
 
@@ -100,6 +105,16 @@ pub(in crate::emulator) fn destination(frame: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?)),
         6 => Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?)),
+        _ => None,
+    }
+}
+
+/// Where a frame comes from; `None` if it is no IP packet.
+pub(in crate::emulator) fn source(frame: &[u8]) -> Option<IpAddr> {
+    let packet = frame.get(VNET..)?;
+    match packet.first()? >> 4 {
+        4 => Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?)),
+        6 => Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(8..24)?).ok()?)),
         _ => None,
     }
 }

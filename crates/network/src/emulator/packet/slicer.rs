@@ -9,15 +9,12 @@ use std::ops::Range;
 
 use super::{
     checksum::{fold, pseudo_header, put, seal_ipv4, sum},
-    frame::{Segments, TUNNEL_CSUM, Transport, Tunnel, UDP, VNET},
+    frame::{PLAIN_VNET, Segments, TUNNEL_CSUM, Transport, Tunnel, UDP, VNET},
 };
 
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;
-
-/// Bytes of a virtio-net header that knows nothing of tunnels.
-const PLAIN_VNET: usize = 10;
 
 /// Bytes of the frame that [`slice`] makes.
 pub(crate) fn sliced_length(segments: &Segments, run: &Range<u32>) -> usize {
@@ -40,8 +37,10 @@ pub(crate) fn slice(frame: &[u8], segments: &Segments, run: &Range<u32>, out: &m
         out[0] &= !TUNNEL_CSUM;
         out[1] = 0;
         put_host(out, 4, 0);
-        // Of tunnels and hashes.
-        out[PLAIN_VNET..VNET].fill(0);
+        // Of tunnels and hashes; else it may be an Ethernet header.
+        if segments.tunnel.is_some() {
+            out[PLAIN_VNET..VNET].fill(0);
+        }
     }
 
     let packet = &mut out[VNET..];

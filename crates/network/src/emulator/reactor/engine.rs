@@ -1,31 +1,30 @@
 //! The packet path.
 
-use std::{
-    io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-};
+use std::io;
 
 use brownout_base::{HostId, Link, clock::monotonic_ns};
 
 use super::{
     agenda::Agenda,
+    delivery::deliver,
     entrance::{Entrance, single},
     memory::Limits,
 };
 use crate::{
     counters::LinkCounters,
     emulator::{
-        link::{End, Fate, LinkChange, LinkState, QueuedFrame, Times, memory_of},
+        link::{End, Fate, LinkState, Load, QueuedFrame, Times, memory_of},
         packet::{
             buffers::{Buffer, Pool},
             damage, frame,
             frame::Shape,
             slicer,
         },
+        port::Port,
+        routes::Routes,
     },
-    impairment::Impairment,
     marker::Look,
-    sys::{self, Tun},
+    sys,
 };
 
 /// Frames read from one host before others have their turn.
@@ -38,21 +37,31 @@ const RELEASE_BATCH: usize = 128;
 
 /// Hosts, links between them, and what is on its way.
 pub(in crate::emulator) struct Engine {
-    tuns: Vec<Tun>,
-    routes: Routes,
-    links: Vec<LinkState>,
-    counters: Vec<LinkCounters>,
-    agenda: Agenda,
+    pub(super) hosts: usize,
+    /// `None` where one was taken away. In a lab, a host's TUN has the host's number.
+    pub(super) ports: Vec<Option<Port>>,
+    /// Whose each is.
+    pub(super) owners: Vec<HostId>,
+    pub(super) routes: Routes,
+    pub(super) links: Vec<LinkState>,
+    pub(super) counters: Vec<LinkCounters>,
+    pub(super) agenda: Agenda,
     pool: Pool,
     /// The frame that was read last.
-    frame: Buffer,
+    pub(super) frame: Buffer,
+    /// The port by which its sender is told what became of it.
+    told_by: Option<usize>,
+    /// The port that it leaves by.
+    leaves_by: usize,
+    /// Whether nothing is done to packets any more, whatever is in force.
+    pub(super) is_ending: bool,
     fates: Vec<Fate>,
     /// Room for what may enter a link of a frame that may not.
     packets: Vec<Buffer>,
-    unroutable: Vec<u64>,
-    /// Which hosts' interfaces are gone.
-    has_failed: Vec<bool>,
-    /// Those of whom nobody has been told yet, and what their interfaces answered.
+    pub(super) unroutable: Vec<u64>,
+    /// Which ports' interfaces are gone.
+    pub(super) has_failed: Vec<bool>,
+    /// Those of which nobody has been told yet, and what their interfaces answered.
     failures: Vec<(usize, io::Error)>,
     limits: Limits,
     /// Memory that all frames take which are held, in bytes.
@@ -63,55 +72,34 @@ pub(in crate::emulator) struct Engine {
     look: Option<Box<Look>>,
 }
 
-/// Which host has an address; sorted by address.
-struct Routes {
-    v4: Vec<(Ipv4Addr, HostId)>,
-    v6: Vec<(Ipv6Addr, HostId)>,
-}
-
-impl Routes {
-    fn new(addresses: &[(Ipv4Addr, Ipv6Addr)]) -> Self {
-        let hosts = || (0..).map(HostId);
-        let mut v4: Vec<_> = addresses.iter().map(|both| both.0).zip(hosts()).collect();
-        let mut v6: Vec<_> = addresses.iter().map(|both| both.1).zip(hosts()).collect();
-        v4.sort_unstable();
-        v6.sort_unstable();
-        Routes { v4, v6 }
-    }
-
-    fn find(&self, address: IpAddr) -> Option<HostId> {
-        match address {
-            IpAddr::V4(address) => {
-                let place = self.v4.binary_search_by_key(&address, |route| route.0).ok()?;
-                Some(self.v4[place].1)
-            }
-            IpAddr::V6(address) => {
-                let place = self.v6.binary_search_by_key(&address, |route| route.0).ok()?;
-                Some(self.v6[place].1)
-            }
-        }
-    }
-}
-
 impl Engine {
+    /// For so many hosts, with these ports and their owners.
     pub(in crate::emulator) fn new(
-        tuns: Vec<Tun>,
-        addresses: &[(Ipv4Addr, Ipv6Addr)],
+        hosts: usize,
+        ports: Vec<(HostId, Port)>,
+        routes: Routes,
         seed: u64,
         limits: Limits,
     ) -> Self {
-        let links = Link::all(tuns.len());
+        let links = Link::all(hosts);
         let mut pool = Pool::default();
+        let has_failed = vec![false; ports.len()];
+        let (owners, ports) = ports.into_iter().map(|(owner, port)| (owner, Some(port))).unzip();
         Engine {
-            unroutable: vec![0; tuns.len()],
-            has_failed: vec![false; tuns.len()],
+            hosts,
+            unroutable: vec![0; hosts],
+            has_failed,
             failures: Vec::new(),
-            tuns,
-            routes: Routes::new(addresses),
+            ports,
+            owners,
+            routes,
             links: links.iter().map(|link| LinkState::new(seed, *link)).collect(),
             counters: LinkCounters::of_all(&links),
             agenda: Agenda::new(links.len()),
             frame: pool.take(frame::LONGEST),
+            told_by: None,
+            leaves_by: 0,
+            is_ending: false,
             pool,
             fates: Vec::new(),
             packets: Vec::new(),
@@ -137,60 +125,54 @@ impl Engine {
         self.links.iter_mut().for_each(|link| link.reseed(seed));
     }
 
-    /// Carries what `host` has sent, up to a batch; what is due meanwhile is released in between.
+    /// Carries what comes by a port, up to a batch; what is due meanwhile is released in between. Says whether there may be
+    /// more.
     ///
     /// # Errors
-    /// When the host's interface is gone, because somebody inside deleted it.
-    pub(in crate::emulator) fn receive(&mut self, host: usize) -> io::Result<()> {
+    /// When the interface is gone, because somebody inside deleted it.
+    pub(in crate::emulator) fn receive(&mut self, port: usize) -> io::Result<bool> {
         for _ in 0..READ_BATCH {
-            let Some(length) = self.tuns[host].read(self.frame.room())? else { break };
+            let Some(Some(open)) = self.ports.get(port) else { return Ok(false) };
+            let Some(length) = open.read(self.frame.room())? else { return Ok(false) };
             let now = monotonic_ns();
             self.frame.set_length(length);
-            self.carry(HostId(host as u16), now);
+            self.carry(port, now);
             if now.saturating_sub(self.looked_ns) >= RELEASE_EVERY_NS {
                 self.release_due(now);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Keeps that a host takes nothing any more, if that is why it did not take a frame.
-    fn note(&mut self, host: usize, taken: io::Result<()>) {
+    /// Keeps that a port takes nothing any more, if that is why it did not take a frame.
+    fn note(&mut self, port: usize, taken: io::Result<()>) {
         if let Err(error) = taken
             && sys::is_gone(&error)
         {
-            self.fail(host, error);
+            self.fail(port, error);
         }
     }
 
-    /// Keeps that the interface of a host is gone, until somebody asks; once.
-    pub(in crate::emulator) fn fail(&mut self, host: usize, error: io::Error) {
-        if !std::mem::replace(&mut self.has_failed[host], true) {
-            self.failures.push((host, error));
+    /// Keeps that the interface of a port is gone, until somebody asks; once.
+    pub(in crate::emulator) fn fail(&mut self, port: usize, error: io::Error) {
+        if !std::mem::replace(&mut self.has_failed[port], true) {
+            self.failures.push((port, error));
         }
     }
 
-    /// Hosts whose interfaces are gone and of whom this has not told before, and what those answered.
+    /// Ports whose interfaces are gone and of which this has not told before, and what those answered.
     pub(in crate::emulator) fn take_failures(&mut self) -> Vec<(usize, io::Error)> {
         std::mem::take(&mut self.failures)
     }
 
-    /// The device of a host.
-    pub(in crate::emulator) fn tun(&self, host: usize) -> &Tun {
-        &self.tuns[host]
-    }
-
-    /// Takes `self.frame`, sent by `from`, to its link.
-    fn carry(&mut self, from: HostId, arrival_ns: u64) {
-        let destination = frame::destination(&self.frame);
-        let to = destination.and_then(|address| self.routes.find(address));
-        let Some(link) = to.and_then(|to| Link { from, to }.position(self.tuns.len())) else {
-            // Kernels announce themselves to groups of neighbours; there are none on a link between two.
-            if !destination.is_some_and(is_group) {
-                self.unroutable[from.index()] += 1;
-            }
+    /// Takes `self.frame`, read at a port, to its link.
+    fn carry(&mut self, port: usize, arrival_ns: u64) {
+        let Some(course) = self.course(port) else {
+            self.leave_alone(port);
             return;
         };
+        let link = course.link;
+        (self.leaves_by, self.told_by) = (course.leaves_by, course.told_by);
         let shape = Shape::of(&self.frame);
         let counters = &mut self.counters[link];
         counters.frames += 1;
@@ -207,15 +189,19 @@ impl Engine {
         if in_tunnel.is_some() {
             frame::offer_tunnel(&mut self.frame);
         }
-        let state = &self.links[link];
-        if state.is_clear() {
-            let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
-            let taken = deliver(&self.tuns[to], counters, &self.frame, shape.packets, shape.wire_bytes, times);
-            self.note(to, taken);
+        if self.is_ending || self.links[link].is_clear() {
+            let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+            let port = self.ports[self.leaves_by].as_ref();
+            let taken = deliver(port, counters, &self.frame, shape.packets, shape.wire_bytes, times);
+            self.note(self.leaves_by, taken);
             return;
         }
         let mut frame = std::mem::take(&mut self.frame);
-        self.enter(link, &mut frame, &shape, arrival_ns);
+        if !self.enter(link, &mut frame, &shape, arrival_ns)
+            && let Some(open) = &self.ports[port]
+        {
+            open.discard(&frame);
+        }
         self.frame = frame;
         self.agenda.set(link, self.links[link].next_release_ns());
     }
@@ -226,12 +212,11 @@ impl Engine {
         for n in 0..shape.packets {
             let mut packet = single(&mut self.pool, &frame, shape, n);
             let shape = Shape::of(&packet);
-            let state = &self.links[link];
-            if state.is_clear() {
-                let (to, times) = (state.to, Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns });
-                let counters = &mut self.counters[link];
-                let taken = deliver(&self.tuns[to], counters, &packet, shape.packets, shape.wire_bytes, times);
-                self.note(to, taken);
+            if self.is_ending || self.links[link].is_clear() {
+                let times = Times { arrival_ns, departs_ns: arrival_ns, release_ns: arrival_ns };
+                let (port, counters) = (self.ports[self.leaves_by].as_ref(), &mut self.counters[link]);
+                let taken = deliver(port, counters, &packet, shape.packets, shape.wire_bytes, times);
+                self.note(self.leaves_by, taken);
             } else {
                 self.enter(link, &mut packet, &shape, arrival_ns);
             }
@@ -241,31 +226,35 @@ impl Engine {
         self.agenda.set(link, self.links[link].next_release_ns());
     }
 
-    /// Takes what may enter of a frame into a link. `frame` keeps its room, but not its content.
-    fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    /// Takes what may enter of a frame into a link; says whether anything did. If so, `frame` keeps its room, but not its
+    /// content.
+    fn enter(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) -> bool {
         let state = &mut self.links[link];
-        let sender = &self.tuns[state.from];
+        let sender = self.told_by.and_then(|port| self.ports[port].as_ref());
         let mut entrance = Entrance { link: state, counters: &mut self.counters[link], pool: &mut self.pool, sender };
         let mut packets = std::mem::take(&mut self.packets);
+        let mut is_held = false;
         if entrance.is_open(frame, shape, arrival_ns, &mut packets) {
-            self.admit(link, frame, shape, arrival_ns);
+            is_held |= self.admit(link, frame, shape, arrival_ns);
         }
         for mut packet in packets.drain(..) {
             let shape = Shape::of(&packet);
-            self.admit(link, &mut packet, &shape, arrival_ns);
+            is_held |= self.admit(link, &mut packet, &shape, arrival_ns);
             self.pool.give(packet);
         }
         self.packets = packets;
+        is_held
     }
 
-    /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on. What is in `frame`
-    /// afterwards is no longer of use, but it has as much room as before.
-    fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) {
+    /// Decides about the packets of `frame`, which have passed the gate, and queues those that go on; says whether any
+    /// does. If so, what is in `frame` afterwards is no longer of use, but it has as much room as before.
+    fn admit(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, arrival_ns: u64) -> bool {
         if !self.has_room(link, frame.len()) {
             // Before any stage, so that no bottleneck spends time on them.
             self.counters[link].dropped_memory += u64::from(shape.packets);
-            return;
+            return false;
         }
+        let mut is_held = false;
         let mut fates = std::mem::take(&mut self.fates);
         fates.clear();
         fates.extend((0..shape.packets).map(|n| Fate::new(n, shape.bytes_of(n), arrival_ns)));
@@ -279,14 +268,24 @@ impl Engine {
                 Some(End::Lost) => self.counters[link].lost += run.len() as u64,
                 Some(End::QueueFull) => self.counters[link].dropped_queue += run.len() as u64,
                 // If it is all of them, the frame is of no use to any other.
-                None => self.hold(link, frame, shape, run, arrival_ns, run.len() == fates.len()),
+                None => is_held |= self.hold(link, frame, shape, run, arrival_ns, run.len() == fates.len()),
             }
         }
         self.fates = fates;
+        is_held
     }
 
-    /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed.
-    fn hold(&mut self, link: usize, frame: &mut Buffer, shape: &Shape, run: &[Fate], arrival_ns: u64, alone: bool) {
+    /// Queues wire packets of `frame` that share their fate; `alone` if nothing else of it is needed. False if there is no
+    /// room for them.
+    fn hold(
+        &mut self,
+        link: usize,
+        frame: &mut Buffer,
+        shape: &Shape,
+        run: &[Fate],
+        arrival_ns: u64,
+        alone: bool,
+    ) -> bool {
         let (fate, last, packets) = (run[0], run[run.len() - 1], run.len() as u32);
         let range = fate.segment..last.segment + 1;
         let part = shape.segments.as_ref().filter(|_| packets < shape.packets).map(|segments| (segments, range));
@@ -295,7 +294,7 @@ impl Engine {
         // Again: the pieces of one frame can take many times its room.
         if !self.has_room(link, length) {
             self.counters[link].dropped_memory += u64::from(packets);
-            return;
+            return false;
         }
         let (state, counters) = (&mut self.links[link], &mut self.counters[link]);
         let mut buffer = match part {
@@ -321,7 +320,8 @@ impl Engine {
         }
         let times = Times { arrival_ns, departs_ns: last.departs_ns, release_ns: last.release_ns() };
         self.memory += memory_of(buffer.capacity());
-        state.hold(times, packets, wire_bytes, buffer);
+        state.hold(times, Load { packets, wire_bytes, leaves_by: self.leaves_by, buffer });
+        true
     }
 
     /// Whether this link, and all together, may hold a frame of this length, too.
@@ -344,103 +344,15 @@ impl Engine {
             let state = &mut self.links[link];
             if let Some(held) = state.pop_due(now_ns) {
                 self.memory -= held.memory();
-                let QueuedFrame { times, packets, wire_bytes, buffer, .. } = held;
-                let (to, counters) = (state.to, &mut self.counters[link]);
-                let taken = deliver(&self.tuns[to], counters, &buffer, packets, wire_bytes, times);
+                let QueuedFrame { times, load: Load { packets, wire_bytes, leaves_by, buffer }, .. } = held;
+                let port = self.ports[leaves_by].as_ref();
+                let taken = deliver(port, &mut self.counters[link], &buffer, packets, wire_bytes, times);
                 self.pool.give(buffer);
-                self.note(to, taken);
+                self.note(leaves_by, taken);
             }
             self.agenda.set(link, self.links[link].next_release_ns());
         }
     }
-
-    pub(in crate::emulator) fn add(&mut self, id: u64, links: &[usize], impairment: Impairment) {
-        let now = monotonic_ns();
-        links.iter().for_each(|&link| self.change(link, now, LinkChange::Add(id, impairment)));
-    }
-
-    pub(in crate::emulator) fn amend(&mut self, id: u64, impairment: Impairment) {
-        self.change_where(|state| state.has(id), LinkChange::Amend(id, impairment));
-    }
-
-    pub(in crate::emulator) fn remove(&mut self, id: u64) {
-        self.change_where(|state| state.has(id), LinkChange::Remove(id));
-    }
-
-    fn change_where(&mut self, which: impl Fn(&LinkState) -> bool, change: LinkChange) {
-        let now = monotonic_ns();
-        for link in 0..self.links.len() {
-            if which(&self.links[link]) {
-                self.change(link, now, change);
-            }
-        }
-    }
-
-    fn change(&mut self, link: usize, now_ns: u64, change: LinkChange) {
-        self.links[link].change(now_ns, change);
-        self.agenda.set(link, self.links[link].next_release_ns());
-    }
-
-    /// What the impairments of a link do.
-    pub(in crate::emulator) fn effective(&self, link: usize) -> Vec<Impairment> {
-        self.links[link].effective().collect()
-    }
-
-    /// The longest that each link holds a packet.
-    pub(in crate::emulator) fn longest_holds_ns(&self) -> impl Iterator<Item = u64> {
-        self.links.iter().map(LinkState::longest_hold_ns)
-    }
-
-    pub(in crate::emulator) fn take_counters(&mut self, fresh: Vec<LinkCounters>) -> Vec<LinkCounters> {
-        std::mem::replace(&mut self.counters, fresh)
-    }
-
-    pub(in crate::emulator) fn unroutable(&self) -> Vec<u64> {
-        self.unroutable.clone()
-    }
-}
-
-/// A group of receivers rather than one.
-fn is_group(address: IpAddr) -> bool {
-    address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
-}
-
-/// Hands a frame to its host, and counts.
-///
-/// # Errors
-/// When the host does not take it.
-fn deliver(
-    tun: &Tun,
-    counters: &mut LinkCounters,
-    frame: &[u8],
-    packets: u32,
-    wire_bytes: u32,
-    times: Times,
-) -> io::Result<()> {
-    let now = monotonic_ns();
-    let packets = u64::from(packets);
-    if let Err(error) = write(tun, frame) {
-        counters.dropped_write += packets;
-        return Err(error);
-    }
-    counters.delivered_packets += packets;
-    counters.delivered_bytes += u64::from(wire_bytes);
-    counters.record(now.saturating_sub(times.release_ns), now.saturating_sub(times.arrival_ns), packets);
-    Ok(())
-}
-
-/// Writes a frame; one that the kernel does not take because it is a GSO packet in a tunnel, packet by packet.
-fn write(tun: &Tun, frame: &[u8]) -> io::Result<()> {
-    let Err(error) = tun.write(frame) else { return Ok(()) };
-    let shape = Shape::of(frame);
-    let Some(segments) = shape.segments.filter(|segments| segments.tunnel.is_some()) else { return Err(error) };
-    let mut packet = Vec::new();
-    for n in 0..shape.packets {
-        packet.resize(slicer::sliced_length(&segments, &(n..n + 1)), 0);
-        slicer::slice(frame, &segments, &(n..n + 1), &mut packet);
-        tun.write(&packet)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The packet path with real devices, of whose other ends nobody makes use.
 
-use std::path::Path;
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::Path,
+};
 
 use brownout_base::random::Random;
 use brownout_units::Delay;
@@ -8,7 +11,8 @@ use brownout_units::Delay;
 use super::*;
 use crate::{
     emulator::packet::frame::NEEDS_CSUM,
-    impairment::{Chance, Cut, Loss, QueueLimit, RateLimit},
+    impairment::{Chance, Cut, Impairment, Loss, QueueLimit, RateLimit},
+    sys::Tun,
 };
 
 const TCP_GSO: u8 = 1;
@@ -25,12 +29,16 @@ fn address6(host: u8) -> Ipv6Addr {
 /// An engine with devices in a network namespace of the calling thread's own.
 fn engine(hosts: u8) -> Engine {
     sys::unshare_network().expect("this test needs root");
-    let tun = |host| {
-        Tun::create(Path::new(sys::TUN_DEVICE), &format!("tun{host}"))
-            .unwrap_or_else(|_| panic!("this test needs root and /dev/net/tun"))
+    let tun = |host: u8| {
+        let tun = Tun::create(Path::new(sys::TUN_DEVICE), &format!("tun{host}"))
+            .unwrap_or_else(|_| panic!("this test needs root and /dev/net/tun"));
+        (HostId(host.into()), Port::Tun(tun))
     };
-    let addresses: Vec<_> = (0..hosts).map(|host| (address(host), address6(host))).collect();
-    Engine::new((0..hosts).map(tun).collect(), &addresses, 7, Limits::within(None))
+    let addresses = (0..hosts).flat_map(|host| {
+        [IpAddr::from(address(host)), IpAddr::from(address6(host))].map(|address| (address, HostId(host.into())))
+    });
+    let routes = Routes::new(addresses, None);
+    Engine::new(hosts.into(), (0..hosts).map(tun).collect(), routes, 7, Limits::within(None))
 }
 
 /// A UDP packet, or a GSO packet of such with `size` bytes of payload.
@@ -84,7 +92,7 @@ impl Engine {
     fn take(&mut self, from: u16, frame: &[u8], now_ns: u64) {
         self.frame.room()[..frame.len()].copy_from_slice(frame);
         self.frame.set_length(frame.len());
-        self.carry(HostId(from), now_ns);
+        self.carry(from.into(), now_ns);
     }
 
     /// Releases all, whenever it is due; then counters balance, and no memory is held.

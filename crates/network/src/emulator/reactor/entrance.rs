@@ -11,9 +11,9 @@ use crate::{
             icmp::{self, Refusal},
             slicer,
         },
+        port::Port,
     },
     impairment::Cut,
-    sys::Tun,
 };
 
 /// No IPv4 link carries less (RFC 791), whatever was asked for.
@@ -24,8 +24,8 @@ pub(super) struct Entrance<'a> {
     pub(super) link: &'a mut LinkState,
     pub(super) counters: &'a mut LinkCounters,
     pub(super) pool: &'a mut Pool,
-    /// The device of the sending host.
-    pub(super) sender: &'a Tun,
+    /// By which their sender is told.
+    pub(super) sender: Option<&'a Port>,
 }
 
 impl Entrance<'_> {
@@ -84,7 +84,7 @@ impl Entrance<'_> {
     /// Cuts a packet into fragments that this MTU lets through.
     fn cut(&mut self, packet: Buffer, mtu: u16, packets: &mut Vec<Buffer>) {
         let before = packets.len();
-        let room = |length| Whole::new(self.pool.take(VNET + length));
+        let room = |length| Whole::new(self.pool.take(VNET + length), &packet);
         if fragment::cut(&packet[VNET..], usize::from(mtu), room, |Whole(fragment)| packets.push(fragment)) {
             self.counters.fragments += (packets.len() - before).saturating_sub(1) as u64;
         } else {
@@ -93,7 +93,7 @@ impl Entrance<'_> {
         self.pool.give(packet);
     }
 
-    /// Tells the sender of `packet` that it does not pass.
+    /// Tells the sender of `packet`, which was just read, that it does not pass.
     ///
     /// At once, as if by a router at its own end of the link; so nothing is wrong with the way that it comes.
     fn refuse(&mut self, refusal: Refusal, mut packet: Buffer) {
@@ -101,7 +101,7 @@ impl Entrance<'_> {
         let mut message = self.pool.take(icmp::LONGEST);
         if let Some(length) = icmp::write(refusal, &packet[VNET..], &mut message) {
             // An interface that takes nothing has no sender behind it to be told.
-            let _ = self.sender.write(&message[..length]);
+            let _ = self.sender.map(|port| port.tell(&message[..length]));
         }
         self.pool.give(message);
         self.pool.give(packet);

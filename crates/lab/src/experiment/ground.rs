@@ -1,0 +1,212 @@
+//! `ground:` of an experiment file: what the experiment is run on, if that is no lab of its own.
+
+use std::{io, path::PathBuf};
+
+use brownout_containers::{By, Selection};
+use brownout_units::Count;
+use serde::Deserialize;
+
+use super::{
+    Complaint, Experiment, FileError, Names, Source,
+    found::{ContainersFound, name_of},
+};
+
+/// `ground:` — containers that run already, instead of a lab that is made. Default: a lab.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct GroundSection {
+    /// The containers. Required.
+    pub containers: Option<ContainersSection>,
+}
+
+/// `ground.containers:` — exactly one of `project`, `names`, `label`, `pids` and `netns`. All that are found are nodes of the
+/// cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ContainersSection {
+    /// Those of a Compose project.
+    pub project: Option<String>,
+    /// Those of these names, or of one.
+    pub names: Option<Names>,
+    /// Those with a label, `app=db`, or with a label of any value, `app`.
+    pub label: Option<String>,
+    /// Those whose processes these are, by their numbers on this machine; no runtime is asked.
+    pub pids: Option<Vec<Count>>,
+    /// Those with these network namespaces, `/run/netns/db1`; no runtime is asked.
+    pub netns: Option<Vec<PathBuf>>,
+    /// The socket of the runtime. Default: the first of the usual ones that answers.
+    pub socket: Option<PathBuf>,
+}
+
+impl ContainersSection {
+    /// Which containers are meant.
+    ///
+    /// # Errors
+    /// When it names none, or names them in two ways.
+    pub fn selection(&self) -> Result<Selection, Complaint> {
+        const WAYS: &str = "write one of project: NAME, names: [NAME, …], label: KEY=VALUE, pids: [PID, …] and netns: \
+                            [PATH, …]";
+        let text = |key: &'static str, text: &Option<String>| match text.as_deref().map(str::trim) {
+            Some("") => Err(Complaint::at(key, format!("its value is missing; {WAYS}"))),
+            text => Ok(text.map(str::to_owned)),
+        };
+        let (project, label) = (text("project", &self.project)?, text("label", &self.label)?);
+        let mut ways: Vec<(&'static str, By)> = Vec::new();
+        ways.extend(project.map(|project| ("project", By::Project(project))));
+        ways.extend(self.names.clone().map(|Names(names)| ("names", By::Names(names))));
+        ways.extend(label.map(|label| ("label", By::Label(label))));
+        if let Some(pids) = &self.pids {
+            let pids = pids.iter().map(|pid| {
+                let known = u32::try_from(pid.0).ok().filter(|pid| *pid > 0);
+                let message = || format!("{} is no number of a process; {WAYS}", pid.0);
+                known.ok_or_else(|| Complaint::at("pids", message()))
+            });
+            ways.push(("pids", By::Pids(pids.collect::<Result<_, _>>()?)));
+        }
+        ways.extend(self.netns.clone().map(|paths| ("netns", By::Namespaces(paths))));
+        let count = ways.len();
+        let mut ways = ways.into_iter();
+        match (ways.next(), ways.next()) {
+            (None, _) => Err(Complaint::at("", format!("which containers are meant is missing; {WAYS}"))),
+            (Some(_), Some((key, _))) => {
+                let message = format!("containers are chosen in {count} ways here, and one is possible; {WAYS}");
+                Err(Complaint::at(key, message))
+            }
+            (Some((key, by)), None) => {
+                let is_empty = match &by {
+                    By::Names(names) => names.is_empty(),
+                    By::Pids(pids) => pids.is_empty(),
+                    By::Namespaces(paths) => paths.is_empty(),
+                    By::Project(_) | By::Label(_) => false,
+                };
+                if is_empty {
+                    return Err(Complaint::at(key, format!("the list is empty; {WAYS}")));
+                }
+                Ok(Selection { by, socket: self.socket.clone() })
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Puts the experiment on its ground, if it names one: finds the containers, unless they were found before, and takes them
+    /// for the nodes of a cluster that runs already. What of the file means nothing there is refused, or, where the ground was
+    /// named on the command line over a file that was made for a lab, left out and told.
+    pub(super) fn put_on_ground(&self, experiment: &mut Experiment) -> Result<(), FileError> {
+        let Some(section) = &experiment.ground else { return Ok(()) };
+        let selection = self.selection_of(section)?;
+        let found = self.containers(&selection)?;
+        self.leave_out(experiment)?;
+        self.take_for_nodes(experiment, &found)?;
+        experiment.found = Some(found);
+        Ok(())
+    }
+
+    /// Which containers the file's `ground:` selects, wherever they are; none if it has no ground.
+    ///
+    /// # Errors
+    /// The file is no experiment's, or selects none, or in two ways.
+    pub fn selection(&self) -> Result<Option<Selection>, FileError> {
+        let experiment: Experiment = self.structs(self.document.tree(), "")?;
+        experiment.ground.as_ref().map(|section| self.selection_of(section)).transpose()
+    }
+
+    fn selection_of(&self, section: &GroundSection) -> Result<Selection, FileError> {
+        let Some(containers) = &section.containers else {
+            let message = "which ground is missing; write ground: { containers: { project: NAME } }, or leave it out for \
+                           a lab";
+            return Err(self.complain("ground", message.to_owned()));
+        };
+        containers.selection().map_err(|complaint| {
+            let dot = if complaint.key.is_empty() { "" } else { "." };
+            self.complain(&format!("ground.containers{dot}{}", complaint.key), complaint.message)
+        })
+    }
+
+    /// With these containers as those that their selection finds, and no others to be found: as they were found elsewhere, or
+    /// are made up.
+    #[must_use]
+    pub fn with_containers(self, found: &ContainersFound) -> Self {
+        let mut files = self.attached();
+        // A text that cannot be written is not there, and is asked for in vain.
+        files.extend(serde_json::to_string(found).ok().map(|text| (name_of(&found.selection), text)));
+        self.with_attached(files)
+    }
+
+    /// The containers of a selection: as they were found when the file was first read.
+    fn containers(&self, selection: &Selection) -> Result<ContainersFound, FileError> {
+        let find = || {
+            let found = ContainersFound::find(selection).map_err(io::Error::other)?;
+            serde_json::to_string(&found).map_err(io::Error::other)
+        };
+        let refuse = |why: String| self.complain("ground.containers", why);
+        let text = self.attached.made(&name_of(selection), find).map_err(|error| refuse(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
+    }
+
+    /// Has the cluster be one that runs already, on these containers.
+    fn take_for_nodes(&self, experiment: &mut Experiment, found: &ContainersFound) -> Result<(), FileError> {
+        if let Some((name, why)) = found.unusable() {
+            return Err(self.complain("ground.containers", format!("{name} {why}")));
+        }
+        let names = found.names();
+        if let Some(nodes) = experiment.cluster.nodes.take().filter(|nodes| nodes.0 != names.len() as u64) {
+            let message = format!(
+                "the file says {nodes} nodes, and there {}: {}; leave nodes out, or choose others by ground.containers",
+                if names.len() == 1 { "is 1 container".to_owned() } else { format!("are {} containers", names.len()) },
+                names.join(", ")
+            );
+            return Err(self.complain("cluster.nodes", message));
+        }
+        let port = experiment.cluster.kind().client_port();
+        let clients = found.addresses().into_iter().map(|address| format!("{address}:{port}"));
+        experiment.cluster.external = Some(super::Addresses(clients.collect()));
+        experiment.cluster.names = names;
+        Ok(())
+    }
+
+    /// Whether the ground was named on the command line, over a file that may have been made for a lab.
+    pub(super) fn is_moved(&self) -> bool {
+        self.set.iter().any(|set| set == "ground" || set.starts_with("ground."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(json: &str) -> Result<Selection, Complaint> {
+        serde_json::from_str::<ContainersSection>(json).unwrap().selection()
+    }
+
+    #[test]
+    fn containers_are_chosen_in_one_way_each_of_which_is_known() {
+        let by = |json: &str| section(json).unwrap().by;
+        assert!(matches!(by(r#"{"project":" shop "}"#), By::Project(project) if project == "shop"));
+        assert!(matches!(by(r#"{"names":"c1"}"#), By::Names(names) if names == ["c1"]));
+        assert!(matches!(by(r#"{"names":["c1","c2"]}"#), By::Names(names) if names == ["c1", "c2"]));
+        assert!(matches!(by(r#"{"label":"app=db"}"#), By::Label(label) if label == "app=db"));
+        assert!(matches!(by(r#"{"pids":["17","18"]}"#), By::Pids(pids) if pids == [17, 18]));
+        let paths = [PathBuf::from("/run/netns/a")];
+        assert!(matches!(by(r#"{"netns":["/run/netns/a"]}"#), By::Namespaces(found) if found == paths));
+        let chosen = section(r#"{"project":"shop","socket":"/run/podman/podman.sock"}"#).unwrap();
+        assert_eq!(chosen.socket, Some(PathBuf::from("/run/podman/podman.sock")));
+    }
+
+    #[test]
+    fn a_selection_that_is_none_or_two_is_refused_with_its_key() {
+        for (json, key, words) in [
+            ("{}", "", "which containers are meant is missing"),
+            (r#"{"project":"shop","label":"app=db"}"#, "label", "in 2 ways"),
+            (r#"{"project":" "}"#, "project", "its value is missing"),
+            (r#"{"pids":[]}"#, "pids", "the list is empty"),
+            (r#"{"pids":["0"]}"#, "pids", "no number of a process"),
+            (r#"{"netns":[]}"#, "netns", "the list is empty"),
+        ] {
+            let complaint = section(json).err().unwrap_or_else(|| panic!("{json} was taken"));
+            assert_eq!(complaint.key, key, "{json}");
+            assert!(complaint.message.contains(words) && complaint.message.contains("project: NAME"), "{complaint}");
+        }
+        assert!(serde_json::from_str::<ContainersSection>(r#"{"image":"cassandra"}"#).is_err());
+    }
+}
