@@ -28,6 +28,9 @@ const PLACEHOLDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Where nodes work inside of their containers.
 const HOME: &str = "/cassandra";
 
+/// Open files that the example allows each of its nodes.
+const FILES: u64 = 100_000;
+
 /// Runs to its end, and has to end well.
 pub fn done(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
@@ -144,6 +147,9 @@ impl Project {
         for service in SERVICES {
             writeln!(file, "  {service}:\n    volumes:").unwrap();
             mounts.iter().for_each(|mount| writeln!(file, "      - {mount}:{mount}:ro").unwrap());
+            // A Docker that may not raise the machine's own limit cannot give a container more.
+            let files = most_open_files().min(FILES);
+            writeln!(file, "    ulimits:\n      nofile: {{ soft: {files}, hard: {files} }}").unwrap();
         }
         let files = [&[example, own][..], overrides].concat();
         let project = Project { directory, files };
@@ -182,6 +188,13 @@ impl Drop for Project {
     fn drop(&mut self) {
         self.compose(&["down", "--volumes", "-t", "2"]);
     }
+}
+
+/// Open files that a process of this machine may have at most, as it is limited (proc_pid_limits(5)).
+fn most_open_files() -> u64 {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    line.split_whitespace().nth(4).unwrap().parse().unwrap_or(u64::MAX)
 }
 
 /// The services of the example, which are its containers' names, too.

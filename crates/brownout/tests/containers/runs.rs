@@ -162,12 +162,14 @@ pub fn is_stopped(pid: u32) -> bool {
     let freezers = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let is_frozen = |line: &str| {
         let (controllers, group) = line.split_once(':').unwrap().1.split_once(':').unwrap();
-        let file = match controllers {
-            "freezer" => format!("/sys/fs/cgroup/freezer{group}/freezer.state"),
-            "" => format!("/sys/fs/cgroup{group}/cgroup.freeze"),
+        let files: &[&str] = match controllers {
+            "freezer" => &["/sys/fs/cgroup/freezer{}/freezer.state"],
+            // The second one is where both versions are mounted.
+            "" => &["/sys/fs/cgroup{}/cgroup.freeze", "/sys/fs/cgroup/unified{}/cgroup.freeze"],
             _ => return false,
         };
-        fs::read_to_string(file).is_ok_and(|state| matches!(state.trim(), "FROZEN" | "1"))
+        let states = files.iter().filter_map(|file| fs::read_to_string(file.replace("{}", group)).ok());
+        states.into_iter().any(|state| matches!(state.trim(), "FROZEN" | "1"))
     };
     state == 'T' || freezers.lines().any(is_frozen)
 }
