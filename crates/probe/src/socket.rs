@@ -12,8 +12,8 @@ use brownout_base::{EnterableHost, Mesh};
 use rustix::net::{
     MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg,
     sockopt::{
-        set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_send_buffer_size,
-        set_socket_send_buffer_size_force,
+        Ipv4PathMtuDiscovery, set_ip_mtu_discover, set_socket_recv_buffer_size, set_socket_recv_buffer_size_force,
+        set_socket_send_buffer_size, set_socket_send_buffer_size_force,
     },
 };
 
@@ -89,6 +89,9 @@ impl Socket {
         socket.set_nonblocking(true)?;
         set_option(&socket, libc::SO_TIMESTAMPNS)?;
         set_option(&socket, libc::SO_RXQ_OVFL)?;
+        // What a path once let pass, the kernel remembers for minutes: a train would be sent in fragments long after a fault of
+        // sizes has been healed, and would show half of the rate. While it lasts, links cut packets that may be cut.
+        set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::INTERFACE)?;
         // Beyond net.core.rmem_max takes real root; below that, as much as it allows.
         set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
             .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))?;

@@ -9,12 +9,13 @@ mod common;
 mod machine;
 
 use std::{
+    net::UdpSocket,
     thread,
     time::{Duration, Instant},
 };
 
 use brownout_base::clock::monotonic_ns;
-use brownout_network::{Chance, Impairment, Link, Loss, QueueLimit, RateLimit};
+use brownout_network::{Chance, Impairment, Link, LinkControl, Loss, QueueLimit, RateLimit};
 use brownout_probe::{ProbeError, Probes, TrainSample, TrainSpec, Trains};
 use brownout_units::BitRate;
 use common::{PATIENCE, impair, link, network};
@@ -96,6 +97,37 @@ fn a_delay_changes_no_rate_and_a_cut_leaves_none() {
     }
     assert!(lost.iter().all(|sample| (sample.rate_bps, sample.arrived) == (None, 0)), "{lost:?}");
     assert!(lost.iter().all(|sample| (1..=WHOLE).contains(&sample.packets)), "{lost:?}");
+}
+
+#[test]
+fn a_train_is_in_one_piece_again_when_a_fault_of_sizes_is_healed() {
+    let network = network(2);
+    let there = link(&network, "h0", "h1");
+    // Somebody whom the path has told that it is narrow: the kernel remembers it for whoever sends there.
+    let narrow = impair(&network, &[there], Impairment { mtu: Some(1_000), ..Impairment::NONE });
+    let told = || {
+        let (host, to) = (&network.hosts()[0], network.hosts()[1].address());
+        let sends = || {
+            let socket = UdpSocket::bind((host.address(), 0)).unwrap();
+            let begun = Instant::now();
+            // The first is refused; the kernel cuts the others by itself, and none is too big any more.
+            while socket.send_to(&[0; 1_400], (to, 9)).is_ok() && begun.elapsed() < Duration::from_millis(200) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        };
+        host.run(sends).unwrap();
+    };
+    told();
+    let counted = || network.control().take_counters().unwrap().into_iter().find(|one| one.link == there).unwrap();
+    assert!(counted().too_big > 0, "nobody was told");
+    drop(narrow);
+    counted();
+    let often = TrainSpec { every: Duration::from_millis(50), ..TrainSpec::default() };
+    let trains = Trains::start(&network, &[(there, None)], often).unwrap();
+    let all = samples(&trains, &[there], 5);
+    drop(trains);
+    let (counted, arrived) = (counted(), all.iter().map(|sample| u64::from(sample.arrived)).sum::<u64>());
+    assert!(arrived > 0 && counted.offered_bytes / counted.offered_packets > 1_200, "{counted:?}");
 }
 
 #[test]
