@@ -50,6 +50,7 @@ unit:
 
 test-long:
 	@scripts/require test
+	@scripts/require long
 	scripts/tests --ignored
 
 lint: format
