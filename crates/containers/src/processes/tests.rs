@@ -51,7 +51,8 @@ impl Process {
         if let Some(group) = &process.group {
             let has_freezer = ["cgroup.freeze", "freezer.state"].iter().any(|file| group.join(file).exists());
             // Where the first version is mounted below, the directory above it is no group, and would keep a file of this name.
-            let mut members = OpenOptions::new().write(true).open(group.join("cgroup.procs")).ok().filter(|_| has_freezer)?;
+            let mut members =
+                OpenOptions::new().write(true).open(group.join("cgroup.procs")).ok().filter(|_| has_freezer)?;
             members.write_all(process.pid().to_string().as_bytes()).ok()?;
         }
         process.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
