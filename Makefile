@@ -76,6 +76,7 @@ bench: require-bench
 	$(CARGO) bench --locked -p brownout-load --bench etcd_put -- $(QUICK)
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
 	$(CARGO) bench --locked -p brownout-network --bench overlays
+	$(CARGO) bench --locked -p brownout-network --bench ways
 	$(CARGO) bench --locked -p brownout-machine --bench idle
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough

@@ -155,6 +155,7 @@ fn quantiles(histogram: &Histogram<u64>) -> String {
 
 /// Seconds that the emulator's thread has run (Linux, Documentation/scheduler/sched-stats.rst).
 fn emulator_cpu() -> f64 {
-    let text = fs::read_to_string(measure::emulator_task().join("schedstat")).expect("this kernel keeps schedstats");
+    let text = fs::read_to_string(measure::emulator_task().expect("the emulator runs").join("schedstat"))
+        .expect("this kernel keeps schedstats");
     text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).expect("a number of nanoseconds") / 1e9
 }

@@ -183,17 +183,18 @@ fn others_cpu() -> f64 {
     processes.flatten().filter_map(stat).sum::<f64>() / ticks_per_second()
 }
 
-/// The emulator's thread of this process, in /proc.
-pub fn emulator_task() -> PathBuf {
+/// The emulator's thread of this process, in /proc; none: there is no emulator.
+pub fn emulator_task() -> Option<PathBuf> {
     let mut tasks = fs::read_dir("/proc/self/task").expect("/proc is mounted").flatten();
     let is_it =
         |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == "emulator\n");
-    tasks.find(is_it).expect("the emulator runs").path()
+    tasks.find(is_it).map(|task| task.path())
 }
 
-/// Seconds that the emulator's thread has run in its own code, and in the kernel (proc_pid_stat(5)).
+/// Seconds that the emulator's thread has run in its own code, and in the kernel (proc_pid_stat(5)); none without an emulator.
 fn emulator_cpu() -> [f64; 2] {
-    let text = fs::read_to_string(emulator_task().join("stat")).expect("the emulator runs");
+    let Some(task) = emulator_task() else { return [0.0; 2] };
+    let text = fs::read_to_string(task.join("stat")).expect("the emulator runs");
     let (_, fields) = text.rsplit_once(')').expect("a name in parentheses");
     let ticks = fields.split_whitespace().skip(11).filter_map(|field| field.parse::<f64>().ok()).take(2);
     let seconds: Vec<f64> = ticks.map(|ticks| ticks / ticks_per_second()).collect();
