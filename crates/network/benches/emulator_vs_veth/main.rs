@@ -34,8 +34,8 @@
 //! The first part is the machine's. So beside each stream another thread, as urgent, only sleeps until one absolute deadline
 //! after the other, as often as the stream's packets come. The second is that of all that write TUNs. So the same stream also
 //! passes *the least* that can carry it (`least.rs`), a thread that reads a TUN, waits, and writes another, never sleeps and
-//! decides nothing. Where both miss the aim, as in virtual machines of two processors at 100,000 packets/s, no emulator can
-//! meet it.
+//! decides nothing. Where both miss the aim, as virtual machines of two processors mostly do at 100,000 packets/s, no emulator
+//! can meet it.
 //!
 //! # What was tried
 //! Side by side in one process on two shared processors, by turns, with wide TCP windows; medians of 4 to 7 rounds,
