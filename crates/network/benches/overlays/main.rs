@@ -11,6 +11,9 @@
 // A program may end with a message; what it needs, it names.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../rounds/mod.rs"]
+mod rounds;
+
 use std::{
     fs,
     io::{Read, Write},
@@ -27,6 +30,8 @@ use brownout_network::{
     Host, HostSpec, Network, NetworkSpec,
     overlay::{Overlay, openvpn_program},
 };
+
+use rounds::{arguments, median};
 
 /// Gbit/s of one stream.
 const AIMS: [(Overlay, f64); 2] = [(Overlay::Vxlan, 5.0), (Overlay::Wireguard, 3.0)];
@@ -46,7 +51,7 @@ struct Round {
 }
 
 fn main() {
-    let (rounds, seconds) = arguments();
+    let (rounds, seconds) = arguments("overlays");
     let overlays = Overlay::ALL.into_iter().filter(|one| *one != Overlay::Openvpn || openvpn_program().is_some());
     let arms: Vec<Option<Overlay>> = [None].into_iter().chain(overlays.map(Some)).collect();
     println!("round  network            TCP Gbit/s  CPU-s/Gbit  RTT p50 µs  RTT p99 µs");
@@ -190,27 +195,4 @@ fn ping(client: &Host, server: &Host, time: Duration) -> (f64, f64) {
     assert!(!trips.is_empty(), "no answer came");
     let at = |share: f64| trips[((trips.len() - 1) as f64 * share) as usize];
     (at(0.5), at(0.99))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn arguments() -> (usize, Duration) {
-    let (mut rounds, mut seconds) = (3, Duration::from_secs(3));
-    // Cargo itself adds --bench.
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    while let Some(name) = arguments.next() {
-        let number = arguments.next().and_then(|text| text.parse::<f64>().ok()).filter(|n| (0.1..1e4).contains(n));
-        match (name.as_str(), number) {
-            ("--rounds", Some(value)) => rounds = value.ceil() as usize,
-            ("--seconds", Some(value)) => seconds = Duration::from_secs_f64(value),
-            _ => {
-                eprintln!("usage: overlays [--rounds N] [--seconds S]");
-                std::process::exit(2);
-            }
-        }
-    }
-    (rounds, seconds)
 }

@@ -19,6 +19,8 @@ mod common;
 mod measure;
 #[path = "../../tests/others/mod.rs"]
 mod others;
+#[path = "../rounds/mod.rs"]
+mod rounds;
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -26,6 +28,7 @@ use brownout_network::{Impairment, LinkControl, Way};
 
 use measure::Round;
 use others::Others;
+use rounds::{arguments, median};
 
 /// Two of the hosts, to measure between.
 trait Hosts: Sync {
@@ -52,7 +55,7 @@ struct Turn {
 }
 
 fn main() {
-    let (rounds, seconds) = arguments();
+    let (rounds, seconds) = arguments("ways");
     let arms: Vec<Option<Way>> = [None].into_iter().chain(others::ways().into_iter().map(Some)).collect();
     println!("round  way       TCP Gbit/s  CPU-s/Gbit  RTT p50 µs  RTT p99 µs  Gbit/s at 10 ms");
     let mut measured: Vec<Vec<Turn>> = arms.iter().map(|_| Vec::new()).collect();
@@ -118,29 +121,4 @@ fn print(head: &str, turn: &Turn) {
     println!(
         "{head}  {gbit_per_s:>10.2}  {machine_cpu_per_gbit:>10.3}  {rtt_p50_us:>10.1}  {rtt_p99_us:>10.1}  {delayed:>15}"
     );
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// Rounds, and how long a transfer lasts in each.
-fn arguments() -> (usize, Duration) {
-    let (mut rounds, mut seconds) = (3, Duration::from_secs(3));
-    // Cargo itself adds --bench.
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    while let Some(name) = arguments.next() {
-        let number =
-            arguments.next().and_then(|text| text.parse::<f64>().ok()).filter(|value| (0.1..1e4).contains(value));
-        match (name.as_str(), number) {
-            ("--rounds", Some(value)) => rounds = value.ceil() as usize,
-            ("--seconds", Some(value)) => seconds = Duration::from_secs_f64(value),
-            _ => {
-                eprintln!("usage: ways [--rounds N] [--seconds S]");
-                std::process::exit(2);
-            }
-        }
-    }
-    (rounds, seconds)
 }
