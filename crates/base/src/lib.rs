@@ -10,4 +10,4 @@ pub mod random;
 
 pub use change::Change;
 pub use link::{HostId, Link};
-pub use mesh::{EnterableHost, LongestHold, Mesh};
+pub use mesh::{ArrivalElsewhere, ArrivalsElsewhere, EnterableHost, LongestHold, Mesh};

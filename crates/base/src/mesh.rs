@@ -1,6 +1,10 @@
-use std::{io, net::Ipv4Addr, sync::Arc};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
-use crate::Link;
+use crate::{HostId, Link};
 
 /// A host that can be entered: a network namespace with an address of its own, whoever made it.
 pub trait EnterableHost: Send + Sync {
@@ -37,6 +41,32 @@ pub trait Mesh: Sync {
 
     /// Whoever knows how long links may hold a packet, whenever asked.
     fn holds(&self) -> Arc<dyn LongestHold>;
+
+    /// Of a host that cannot be entered, since it is on another machine: what arrives there. Only links *to* it can be measured
+    /// here.
+    fn elsewhere(&self, _: HostId) -> Option<Arc<dyn ArrivalsElsewhere>> {
+        None
+    }
+}
+
+/// Datagrams that arrive at a host of another machine, as that one tells of them: each once, and in the order of their coming.
+pub trait ArrivalsElsewhere: Send + Sync {
+    /// Where to send them, at this moment.
+    fn address(&self) -> SocketAddr;
+
+    /// The next one that was told of; none at the moment.
+    fn next(&self) -> Option<ArrivalElsewhere>;
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrivalElsewhere {
+    /// Its beginning, as much as was asked for.
+    pub datagram: Vec<u8>,
+    /// When it arrived, on the [monotonic clock](crate::clock::monotonic_ns) of *this* machine; none where that cannot be told.
+    pub at_ns: Option<u64>,
+    /// How many the socket there had dropped by then, since it was made.
+    pub dropped: u32,
 }
 
 /// How long a link may hold a packet on purpose: later than that, it is lost or the machine is late.

@@ -48,6 +48,9 @@ enum Command {
     /// The first process of a lab; not for people.
     #[command(name = brownout_lab::INSIDE, hide = true)]
     Inside,
+    /// A part of a run over several machines; not for people.
+    #[command(name = brownout_lab::machines::PART, hide = true)]
+    Part,
 }
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Stress(arguments) => commands::stress::run(&arguments),
         Command::ByHand(command) => commands::byhand::run(command),
         Command::Inside => commands::inside::inside(),
+        Command::Part => commands::part::part(),
     };
     ExitCode::from(code)
 }

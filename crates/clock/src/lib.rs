@@ -10,7 +10,8 @@
 //! [adopts](HostClock::adopt) it.
 //!
 //! [`ntp`] measures what came of it, as the field does: four timestamps per exchange (RFC 5905), an
-//! offset and its error bound. A [`ntp::Responder`] lets each host answer with its own clock.
+//! offset and its error bound. A [`ntp::Responder`] lets each host answer with its own clock. [`offset`] does the same for the
+//! monotonic clocks of machines, all through a run.
 //!
 //! # What a shift does not reach
 //! - programs linked statically, or that make system calls of their own (Go): the loader
@@ -31,6 +32,7 @@ mod host_clock;
 mod keeper;
 pub mod ntp;
 mod object;
+pub mod offset;
 mod parameters;
 mod sys;
 

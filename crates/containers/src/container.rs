@@ -62,6 +62,9 @@ pub struct Container {
     /// The file by which its clock is changed; none: it has no clock of its own.
     #[serde(default)]
     pub clock: Option<PathBuf>,
+    /// The machine that it runs on, where there are several: all else is as it is seen from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Where its runtime listens.
     pub(crate) socket: Option<PathBuf>,
     /// Of Kubernetes: "namespace/pod/container".
@@ -145,7 +148,8 @@ impl Container {
         let mut told = told.ok_or_else(|| self.gone("its runtime does not know it any more: was it removed?"))?;
         told.host.clone_from(&self.name);
         let machine = Machine::look().map_err(ContainersError::Machine)?;
-        Ok(examine(told, &self.networks, &machine).0)
+        let now = examine(told, &self.networks, &machine).0;
+        Ok(Container { machine: self.machine.clone(), ..now })
     }
 
     fn bare_again(&self) -> Result<Told, ContainersError> {
@@ -243,6 +247,7 @@ pub(crate) fn examine(told: Told, networks: &[String], machine: &Machine) -> (Co
         gateways,
         abilities,
         clock: clock.ok(),
+        machine: None,
         socket: told.socket,
         pod: told.pod,
         stop_signal: told.stop_signal,

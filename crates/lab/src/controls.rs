@@ -37,6 +37,8 @@ pub struct Controls {
     pub by_name: BTreeMap<(String, String), Link>,
     /// The nodes' processes.
     pub nodes: ClusterControl,
+    /// All nodes, where some of them are on other machines: asked who leads. None: `nodes` are all.
+    pub roles: Option<ClusterControl>,
     /// Disks that can be slow, by node and directory.
     pub disks: BTreeMap<(String, String), NodeDisk>,
     /// Clocks that can be wrong, by node.
@@ -281,7 +283,7 @@ impl ShiftClocks for Controls {
 
 impl TellRoles for Controls {
     fn leader(&self) -> Result<String, ClusterError> {
-        self.nodes.leader()
+        self.roles.as_ref().unwrap_or(&self.nodes).leader()
     }
 }
 

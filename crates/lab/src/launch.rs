@@ -15,11 +15,13 @@ use crate::{
     ground::{self, Interrupts, Walls},
     labs::{self, Room},
     machine,
+    machines::{self, Asked, ByCommands},
     progress::Progress,
     provided::Found,
     request::{INSIDE, Request, RunRequest},
     run_directory::{self, RunDirectory},
     selftest,
+    software::Software,
 };
 
 /// What a user asked for beside the experiment.
@@ -63,10 +65,20 @@ pub fn launch(
     for swept in run_directory::sweep(&options.out) {
         progress.note(&format!("removed what a killed run had left: {}", swept.display()));
     }
-    design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
+    let is_over_machines = design.first().layout.is_over_machines();
+    if !is_over_machines {
+        design.cells.iter().try_for_each(|cell| machine::refuse(&cell.plan, &options.out))?;
+    }
     let labs = labs::of(design, &Room::of_this_machine(&options.out), options.labs)?;
     labs.warning().iter().for_each(|warning| progress.note(&format!("WARNING: {warning}")));
-    let found = Found::find(&design.clusters(), source.file(), interrupts, progress)?;
+    let software = match is_over_machines {
+        true => Some(surveyed(source, design, options)?),
+        false => None,
+    };
+    let found = match &software {
+        Some(_) => None,
+        None => Some(Found::find(&design.clusters(), source.file(), interrupts, progress)?),
+    };
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
     let directory = match &options.resumes {
@@ -83,7 +95,10 @@ pub fn launch(
         text: source.text().to_owned(),
         set: options.set.clone(),
         attached: source.attached(),
-        provided: found.in_directory(directory.path()),
+        provided: match found {
+            Some(found) => found.in_directory(directory.path()),
+            None => machines::provided(directory.path(), software.unwrap_or_default()),
+        },
         started_unix_ms,
         keep: options.keep,
         sabotage: options.sabotage,
@@ -99,6 +114,19 @@ pub fn launch(
     let enclosed = ground::enclose(&[INSIDE], &request, interrupts, walls)?;
     let status = enclosed.wait().map_err(|source| LabError::Ground { doing: "wait for the lab", source })?;
     Ok(Ended { directory: directory.path().to_owned(), status })
+}
+
+/// What the nodes of a cluster run that only other machines reach.
+fn surveyed(source: &Source, design: &Design, options: &RunOptions) -> Result<Vec<Software>, LabError> {
+    let all = &design.first().layout.machines;
+    let first = all.first().ok_or_else(|| LabError::Machine("there are no machines".to_owned()))?;
+    let asked = Asked {
+        file: source.file().to_owned(),
+        text: source.text().to_owned(),
+        set: options.set.clone(),
+        attached: source.attached(),
+    };
+    machines::survey(&ByCommands(all), &first.name, asked)
 }
 
 /// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the

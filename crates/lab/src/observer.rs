@@ -400,7 +400,8 @@ impl<'a> Observer<'a> {
         let (starts_ns, length_ns) = (self.recorder.at(self.links_read_ns), (now_ns - self.links_read_ns).max(1));
         self.links_read_ns = now_ns;
         let name = |host| self.network.name(host).unwrap_or_default().to_owned();
-        self.links.extend(counters.into_iter().map(|counters| LinkRow {
+        let carried = counters.into_iter().filter(|counters| self.network.carries(counters.link));
+        self.links.extend(carried.map(|counters| LinkRow {
             starts_ns,
             length_ns,
             from: name(counters.link.from),
@@ -446,7 +447,7 @@ impl<'a> Observer<'a> {
             let interface_dropped = dropped.and_then(|counters| counters.interface_dropped).unwrap_or(0);
             Some(KernelCounts { checksum_errors, interface_dropped })
         };
-        let hosts = self.network.hosts().iter();
+        let hosts = self.network.hosts().iter().filter(|host| !host.is_elsewhere());
         hosts.filter_map(|host| Some((host.name().to_owned(), counts(host)?))).collect()
     }
 

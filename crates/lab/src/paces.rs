@@ -73,17 +73,20 @@ fn users(threads: u64) -> u32 {
     u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
-/// Puts them in force.
-pub fn set(engine: &Engine, plan: &Plan, paces: Vec<Pace>) -> Result<(), LoadError> {
+/// Puts them in force, from then on (`CLOCK_MONOTONIC`), or at once if that is over.
+pub fn set(engine: &Engine, plan: &Plan, paces: Vec<Pace>, from_ns: u64) -> Result<(), LoadError> {
     let changed = match (&plan.load.work, &paces[..]) {
         // Its engine has flows for filling and for both operations, too.
-        (Work::KeyValue(_), [pace]) if plan.load.own.is_none() => engine.set_pace(pace.clone()),
-        (Work::KeyValue(_), _) => engine.set_paces(apart(&plan.load.operations(), &paces)),
-        (Work::Profiles(_), _) => engine.set_paces(paces),
-        (Work::Etcd(_), [pace]) if plan.load.own.is_none() => engine.set_pace(pace.clone()),
+        (Work::KeyValue(_), [pace]) if plan.load.own.is_none() => engine.set_pace_from(from_ns, pace.clone()),
+        (Work::KeyValue(_), _) => engine.set_paces_from(from_ns, apart(&plan.load.operations(), &paces)),
+        (Work::Profiles(_), _) => engine.set_paces_from(from_ns, paces),
+        (Work::Etcd(_), [pace]) if plan.load.own.is_none() => engine.set_pace_from(from_ns, pace.clone()),
         (Work::Etcd(_), _) => {
             let operations = plan.load.operations();
-            engine.set_paces(EtcdLoad::apart(EtcdLoad::OPERATIONS.map(|name| pace_of(name, &operations, &paces))))
+            engine.set_paces_from(
+                from_ns,
+                EtcdLoad::apart(EtcdLoad::OPERATIONS.map(|name| pace_of(name, &operations, &paces))),
+            )
         }
     };
     changed.map(drop)

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What is still open this long after its time-out will never be answered.
-const OPEN_AFTER_TIMEOUT: Duration = Duration::from_millis(200);
+pub(crate) const OPEN_AFTER_TIMEOUT: Duration = Duration::from_millis(200);
 /// What a tick takes at most, nearly always: it puts a second's observations into the record.
 const TICK_TAKES: Duration = Duration::from_millis(100);
 /// What it takes a cluster to forget, nearly always.
@@ -190,7 +190,7 @@ impl PhaseRunner<'_> {
         };
         self.forget()?;
         let (measured, words) = paces::measured(self.plan, capacity)?;
-        paces::set(&self.engine, self.plan, measured)?;
+        paces::set(&self.engine, self.plan, measured, 0)?;
         let text = format!("the flood {learned}was answered at {capacity:.0}/s; the load from here on is {words}");
         self.observer.event("capacity", "load", &text, brownout_base::clock::monotonic_ns(), 0)?;
         self.progress.note(&text);
@@ -234,7 +234,7 @@ impl PhaseRunner<'_> {
 
     /// As much as the cluster takes, until then and for two seconds at least; returns what was answered, per second.
     fn flood(&mut self, until: u64, limit: u64) -> Result<f64, LabError> {
-        paces::set(&self.engine, self.plan, paces::flood(self.plan))?;
+        paces::set(&self.engine, self.plan, paces::flood(self.plan), 0)?;
         let mut flood = Vec::new();
         loop {
             let (mark, seen) = self.next_tick("warm-up (flood)", limit)?;
@@ -444,7 +444,7 @@ fn tell_unbalanced(observer: &mut Observer<'_>, balance: &Balance) -> Result<(),
 }
 
 /// What a person should know of the load beside its latencies.
-fn findings_of(balance: &Balance) -> Vec<String> {
+pub(crate) fn findings_of(balance: &Balance) -> Vec<String> {
     [
         (
             balance.missing,

@@ -158,11 +158,12 @@ impl Provided {
                 }
                 software::Found::Etcd(installed) => {
                     let root = ground.bind(installed.root(), &numbered("etcd", number), true)?;
-                    Seen::Other(Runs::Etcd(installed.seen_at(&root)))
+                    Seen::Other(Box::new(Runs::Etcd(installed.seen_at(&root))))
                 }
                 software::Found::External(found) => {
                     // Whether its nodes are containers that are attached, the layout knows.
-                    Seen::Other(Runs::External { nodes: found.nodes.clone(), access: found.access(), ground: None })
+                    let (nodes, access) = (found.nodes.clone(), found.access());
+                    Seen::Other(Box::new(Runs::External { nodes, access, ground: None }))
                 }
             };
             all.push((choice.clone(), seen));
@@ -249,7 +250,7 @@ impl Provided {
 /// What was found, where the lab sees it. Several nodes of one cluster may run different ones.
 enum Seen {
     Cassandra(Installed),
-    Other(Runs),
+    Other(Box<Runs>),
 }
 
 /// What the cluster of a layout runs of what was provided.
@@ -261,14 +262,13 @@ fn runs(seen: &[(String, Seen)], layout: &Layout) -> Result<Runs, LabError> {
         found.ok_or_else(|| LabError::Machine(format!("{name} was not provided for the lab")))
     };
     let installed = match find(Wanted::first(cluster))? {
-        Seen::Other(Runs::External { nodes, access, .. }) => {
-            return Ok(Runs::External {
-                nodes: nodes.clone(),
-                access: access.clone(),
-                ground: layout.containers.clone(),
-            });
+        Seen::Other(runs) => {
+            let mut runs = (**runs).clone();
+            if let Runs::External { ground, .. } = &mut runs {
+                ground.clone_from(&layout.containers);
+            }
+            return Ok(runs);
         }
-        Seen::Other(runs) => return Ok(runs.clone()),
         Seen::Cassandra(installed) => installed.clone(),
     };
     let mut others = BTreeMap::new();

@@ -16,6 +16,7 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     labs::{Labelled, Shared},
+    machines::{ByCommands, Machines},
     made::Made,
     planner::{self, Planner},
     progress::Progress,
@@ -24,7 +25,7 @@ use crate::{
     spec::LabSpec,
     stand::Stands,
     testbed::idle_name,
-    worker::{Worker, tell},
+    worker::{Ground, Worker, tell},
 };
 
 /// Runs every trial that is missing, records everything.
@@ -88,6 +89,9 @@ fn trials(
     recorder: &mut Recorder,
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
+    if design.first().layout.is_over_machines() {
+        return over_machines(request, design, made, interrupts, recorder, progress);
+    }
     progress.step("making the lab's namespaces");
     let mut specs = request.provided.furnish(&design.layouts())?;
     specs.iter_mut().try_for_each(|spec| request.provided.provide_archive(spec, interrupts, progress))?;
@@ -110,6 +114,34 @@ fn trials(
     } else {
         common.worker(0, cpu_list(processors.cpus()), processors.whole(), recorder, progress).run()
     }
+}
+
+/// Has several machines make each trial together.
+fn over_machines(
+    request: &RunRequest,
+    design: Design,
+    made: Made,
+    interrupts: Interrupts,
+    recorder: &mut Recorder,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let machines = design.first().layout.machines.clone();
+    let reach = ByCommands(&machines);
+    let shared = Shared::new(design, request.only, made, request.labs.clone(), 1, interrupts);
+    let processors = Processors::of_this_process();
+    let worker = Worker {
+        request,
+        shared: &shared,
+        lab: 0,
+        processors: cpu_list(processors.cpus()),
+        cores: processors.whole(),
+        idle: "",
+        ground: Ground::Machines(Machines::new(request, &reach, &machines)),
+        needs: &[],
+        recorder,
+        progress,
+    };
+    worker.run()
 }
 
 /// What all labs have in common.
@@ -137,7 +169,8 @@ impl<'a> Common<'a> {
     ) -> Worker<'a> {
         let Common { request, specs, needs, built, shared, idle } = self;
         let stands = Stands::new(specs, built, request.keep);
-        Worker { request, shared, lab, processors, cores, idle, stands, needs, recorder, progress }
+        let ground = Ground::Stands(Box::new(stands));
+        Worker { request, shared, lab, processors, cores, idle, ground, needs, recorder, progress }
     }
 
     /// Each lab in a thread that is bound to its processors, as will be all that it starts.

@@ -58,6 +58,17 @@ enum FaultState {
 impl<'a> Schedule<'a> {
     /// Nothing in force yet. `seed` is the trial's: which of several nodes with a role a fault strikes is drawn from it.
     pub fn new(faults: &'a [PlannedFault], hosts: &'a Hosts, capabilities: &'a Capabilities, seed: u64) -> Self {
+        Schedule::of(faults, &|_| true, hosts, capabilities, seed)
+    }
+
+    /// The same of some of the faults alone, which keep their numbers.
+    pub fn of(
+        faults: &'a [PlannedFault],
+        is_meant: &dyn Fn(&PlannedFault) -> bool,
+        hosts: &'a Hosts,
+        capabilities: &'a Capabilities,
+        seed: u64,
+    ) -> Self {
         let scheduled = |(index, planned): (usize, &'a PlannedFault)| {
             let record = planned.record(index, hosts);
             let (struck, cast) = (None, Vec::new());
@@ -73,7 +84,8 @@ impl<'a> Schedule<'a> {
             }
         };
         let roles = Roles::new(derive(seed, u64::from_be_bytes(*b"   roles")));
-        Schedule { faults: faults.iter().enumerate().map(scheduled).collect(), hosts, capabilities, roles }
+        let meant = faults.iter().enumerate().filter(|(_, planned)| is_meant(planned));
+        Schedule { faults: meant.map(scheduled).collect(), hosts, capabilities, roles }
     }
 
     /// The phase `fault` begins at this moment.

@@ -60,6 +60,7 @@ pub struct Testbed {
     _responder: Option<Responder>,
     _disks: Vec<Disk>,
     _distances: Vec<ImpairmentGuard>,
+    _roles: Option<Cluster>,
     /// The hosts. A cluster that is not ours, and is not attached, has none of them.
     pub network: Arc<Network>,
 }
@@ -72,13 +73,7 @@ impl Testbed {
             let testbed = match ground {
                 Some(found) => Testbed::on_containers(spec, nodes, found, seed, needs)?,
                 None => {
-                    let node = |(name, address): &(String, SocketAddr)| AttachedNode {
-                        name: name.clone(),
-                        address: *address,
-                        host: None,
-                        hands: None,
-                    };
-                    let cluster = Cluster::attach(spec.database()?, nodes.iter().map(node).collect())?;
+                    let cluster = Cluster::attach(spec.database()?, only_asked(nodes))?;
                     Testbed::of(cluster, Network::without_hosts()?, Parts::default())?
                 }
             };
@@ -121,7 +116,8 @@ impl Testbed {
         let responder = responder(&network, &clocks)?;
         // Only those that a process looks at can be made wrong.
         let wrong = clocks.into_iter().filter(|(name, _)| needs.clocks.contains(name) || name == Hosts::LOAD);
-        let parts = Parts { clocks: wrong.collect(), disks_of: controls, responder: Some(responder), disks, distances };
+        let responder = Some(responder);
+        let parts = Parts { clocks: wrong.collect(), disks_of: controls, responder, disks, distances, roles: None };
         let testbed = Testbed::of(cluster, network, parts)?;
         testbed.controls.reseed(seed)?;
         Ok(testbed)
@@ -140,7 +136,12 @@ impl Testbed {
         let clocks = containers::clocks(&found, &needs.clocks)?;
         let network = containers::network(&found, seed, spec.privilege == Privilege::Root, spec.memory)?;
         let cluster = Cluster::attach(spec.database()?, containers::nodes(&network, nodes, &hands))?;
-        let mut testbed = Testbed::of(cluster, network, Parts { clocks, ..Parts::default() })?;
+        // Who has which role, all of them together say.
+        let roles = match found.here {
+            Some(_) => Some(Cluster::attach(spec.database()?, only_asked(nodes))?),
+            None => None,
+        };
+        let mut testbed = Testbed::of(cluster, network, Parts { clocks, roles, ..Parts::default() })?;
         let ended = testbed.controls.ended.clone();
         testbed.attached = Some(Attached::watch(found, Arc::clone(&testbed.network), &hands, ended)?);
         testbed.controls.reseed(seed)?;
@@ -148,16 +149,20 @@ impl Testbed {
     }
 
     fn of(cluster: Cluster, network: Network, parts: Parts) -> Result<Testbed, LabError> {
-        let Parts { clocks, disks_of, responder, disks, distances } = parts;
+        let Parts { clocks, disks_of, responder, disks, distances, roles } = parts;
         let names: Vec<&str> = network.hosts().iter().map(Host::name).collect();
         let pairs = names.iter().flat_map(|from| names.iter().map(move |to| (*from, *to)));
-        let link = |(from, to): (&str, &str)| Some(((from.to_owned(), to.to_owned()), network.link(from, to)?));
+        let link = |(from, to): (&str, &str)| {
+            let link = network.link(from, to).filter(|link| network.carries(*link))?;
+            Some(((from.to_owned(), to.to_owned()), link))
+        };
         let controls = Arc::new(Controls {
             by_name: pairs.filter_map(link).collect(),
             nodes: cluster.control(),
             disks: disks_of,
             clocks,
             control: network.control(),
+            roles: roles.as_ref().map(Cluster::control),
             ended: EndedNodes::default(),
             are_containers: network.is_attached(),
         });
@@ -173,6 +178,7 @@ impl Testbed {
             _responder: responder,
             _disks: disks,
             _distances: distances,
+            _roles: roles,
             network: Arc::new(network),
         })
     }
@@ -225,6 +231,19 @@ struct Parts {
     responder: Option<Responder>,
     disks: Vec<Disk>,
     distances: Vec<ImpairmentGuard>,
+    /// All nodes, of which some are on other machines; none: all are here.
+    roles: Option<Cluster>,
+}
+
+/// Nodes that are asked from this machine, and neither entered nor touched.
+fn only_asked(nodes: &[(String, SocketAddr)]) -> Vec<AttachedNode> {
+    let node = |(name, address): &(String, SocketAddr)| AttachedNode {
+        name: name.clone(),
+        address: *address,
+        host: None,
+        hands: None,
+    };
+    nodes.iter().map(node).collect()
 }
 
 /// What lies between hosts all the time.

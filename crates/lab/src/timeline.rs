@@ -20,7 +20,12 @@ pub struct TimeLine {
 impl TimeLine {
     /// Begins now.
     pub fn begin(interrupts: Interrupts) -> Self {
-        TimeLine { epoch_ns: monotonic_ns(), interrupts }
+        TimeLine::from(monotonic_ns(), interrupts)
+    }
+
+    /// Begins then.
+    pub fn from(epoch_ns: u64, interrupts: Interrupts) -> Self {
+        TimeLine { epoch_ns, interrupts }
     }
 
     /// The first mark after `at_ns`.

@@ -1,9 +1,9 @@
 //! One trial: a stand, the load, and the faults on their time line.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use brownout_base::clock::monotonic_ns;
-use brownout_load::{Balancing, Coordinator, Engine, EngineConfig, LoadError, control};
+use brownout_load::{Engine, LoadError, control};
 use brownout_network::Network;
 use brownout_probe::Probes;
 use brownout_record::{PhaseRow, Recorder, TrialRow, TrialState};
@@ -12,10 +12,9 @@ use crate::{
     LabError,
     clear_text::ClearText,
     evidence::DatabaseEvidence,
-    experiment::CoordinatorsChoice,
     faults::{Needs, sabotage::sabotaged},
     filling::Filling,
-    hosts::HostPlan,
+    load_engine,
     observer::{Observer, Sources},
     phases::{PhaseRunner, Warm},
     plan::{Plan, Work, to_u16},
@@ -27,11 +26,6 @@ use crate::{
     timeline::TimeLine,
     witness::Witnesses,
 };
-
-/// For schema changes and the like.
-const CONTROL_WITHIN: Duration = Duration::from_secs(60);
-/// `SCHED_FIFO` priority of the load's thread: below the emulator's, so that packets come first.
-const LOAD_PRIORITY: u8 = 10;
 
 /// One attempt at a trial of a run.
 pub(crate) struct Trial<'a> {
@@ -135,25 +129,20 @@ impl Trial<'_> {
         let is_fresh = stand.is_fresh();
         let capacity = stand.capacities.get(&self.load).copied();
         let testbed = &mut stand.testbed;
-        let coordinators = self.coordinators(testbed)?;
-        let engine = || self.engine(testbed, coordinators.clone());
+        let coordinators = load_engine::coordinators(plan, testbed)?;
+        let engine = || load_engine::config(plan, testbed, coordinators.clone(), seed, time_line.epoch_ns);
         let interrupted = || time_line.interrupted();
         let unless_interrupted = |error: LoadError| if interrupted() { LabError::Interrupted } else { error.into() };
-        let limit = control::Limit { time: CONTROL_WITHIN, interrupted: &interrupted };
+        let limit = control::Limit { time: load_engine::CONTROL_WITHIN, interrupted: &interrupted };
         if plan.layout.cluster.encryption.is_some() {
             progress.step(&format!("{}: looking for clear text", self.title));
         }
         ClearText { plan, testbed, trial: number, seed }.look(recorder, limit)?;
         let (engine, filling) = match &plan.load.work {
-            Work::KeyValue(workload) => {
+            Work::KeyValue(_) | Work::Etcd(_) => {
                 progress.step(&format!("{}: making the schema", self.title));
-                control::run_ddl(&testbed.wire, &coordinators, &testbed.enters_load(None), &workload.schema(), limit)
-                    .map_err(unless_interrupted)?;
-                (Engine::start_unless(engine(), workload.clone(), &interrupted).map_err(unless_interrupted)?, None)
-            }
-            Work::Etcd(load) => {
-                let started = Engine::start_etcd_unless(engine(), load.clone(), &interrupted);
-                (started.map_err(unless_interrupted)?, None)
+                load_engine::make_schema(plan, testbed, &coordinators, &interrupted)?;
+                (load_engine::start(plan, engine(), &interrupted)?, None)
             }
             Work::Profiles(load) => {
                 progress.step(&format!("{}: making the schema", self.title));
@@ -177,7 +166,7 @@ impl Trial<'_> {
         let overlay_probes = above.transpose()?;
         // Containers have one of their own.
         let mtu = if network.is_attached() { network.mtu() } else { to_u16(plan.layout.network.mtu.0) };
-        let witnesses = Witnesses::start(needs, network, mtu, controls)?;
+        let witnesses = Witnesses::start(needs, network, network, mtu, controls)?;
         // Where a container is started again, they go on in its new network.
         let mut followers = witnesses.followers();
         followers.push(Arc::<Probes>::clone(&probes));
@@ -214,32 +203,5 @@ impl Trial<'_> {
         let flooded = runner.run()?;
         stand.capacities.extend(flooded.map(|capacity| (self.load, capacity)));
         Ok(())
-    }
-
-    fn coordinators(&self, testbed: &Testbed) -> Result<Vec<Coordinator>, LabError> {
-        let layout = &self.plan.layout;
-        let near = self.plan.experiment.load.coordinators(layout.kind()) == CoordinatorsChoice::Local;
-        let is_near =
-            |node: &HostPlan| node.location.as_ref().map(|location| location.site.as_str()) == layout.hosts.load_site();
-        testbed.coordinators(layout.hosts.nodes().filter(|node| !near || is_near(node)))
-    }
-
-    fn engine(&self, testbed: &Testbed, coordinators: Vec<Coordinator>) -> EngineConfig {
-        let load = &self.plan.experiment.load;
-        EngineConfig {
-            balancing: match load.coordinators(self.plan.layout.kind()) {
-                CoordinatorsChoice::TokenAware | CoordinatorsChoice::Local => Balancing::TokenAware,
-                CoordinatorsChoice::RoundRobin => Balancing::RoundRobin,
-                CoordinatorsChoice::Leader => Balancing::Leader,
-            },
-            connections: usize::try_from(load.connections.0).unwrap_or(1),
-            timeout: load.timeout.duration(),
-            seed: self.row.seed,
-            epoch_ns: self.time_line.epoch_ns,
-            bucket: crate::plan::INTERVAL,
-            wire: testbed.wire.clone(),
-            thread_start: testbed.enters_load(Some(LOAD_PRIORITY)),
-            ..EngineConfig::new(coordinators)
-        }
     }
 }

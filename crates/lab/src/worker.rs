@@ -13,11 +13,12 @@ use crate::{
     ground::NO_PRIVILEGE,
     labs::{Ready, Shared},
     machine,
+    machines::{self, Attempted, Machines},
     made::judged_now,
     progress::Progress,
     request::RunRequest,
     stand::Stands,
-    testbed::{Testbed, settings},
+    testbed::{Testbed, TestbedSettings, settings},
     timeline::TimeLine,
     trial::Trial,
 };
@@ -34,18 +35,28 @@ pub(crate) struct Worker<'a> {
     pub(crate) cores: u32,
     /// What idle processors do.
     pub(crate) idle: &'a str,
-    pub(crate) stands: Stands<'a>,
+    pub(crate) ground: Ground<'a>,
     /// By the number of the layout.
     pub(crate) needs: &'a [Needs],
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) progress: &'a mut dyn Progress,
 }
 
+/// What trials are made on.
+pub(crate) enum Ground<'a> {
+    /// A network and a cluster on this machine.
+    Stands(Box<Stands<'a>>),
+    /// Several machines, each of which makes a part.
+    Machines(Machines<'a>),
+}
+
 impl Worker<'_> {
     /// Until no trial is left.
     pub(crate) fn run(mut self) -> Result<(), LabError> {
         let result = self.trials();
-        self.stands.end(self.progress);
+        if let Ground::Stands(stands) = &mut self.ground {
+            stands.end(self.progress);
+        }
         result
     }
 
@@ -84,35 +95,59 @@ impl Worker<'_> {
             trial: begun.number,
             ..TrialRow::single(begun.seed, 0, planned.arm)
         };
-        let needs = self.needs[begun.layout].clone().and(begun.plan.needs());
         let began = monotonic_ns();
-        let trial = Trial {
-            plan: &begun.plan,
-            needs: &needs,
-            row,
-            layout: begun.layout,
-            load: begun.load,
-            title: begun.title,
-            course: begun.course,
-            sabotage: self.request.sabotage,
-            has_neighbours: self.shared.labs().are_several(),
-            time_line: TimeLine::begin(self.shared.interrupts()),
-        };
-        let (shared, request, cores, idle) = (self.shared, self.request, self.cores, self.idle);
-        let cluster = &begun.plan.layout.cluster;
-        let privilege = match begun.plan.layout.is_external() && !begun.plan.layout.is_attached() {
-            true => NO_PRIVILEGE,
-            false => self.stands.spec(begun.layout).privilege.name(),
-        };
-        let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
-            if shared.stands() {
-                let java = request.provided.java_of(cluster);
-                let environment = environment(privilege, java, testbed, cores, idle, shared.seed());
-                recorder.batch(|recorder| recorder.json("environment", &environment))?;
+        let result = match &mut self.ground {
+            Ground::Stands(stands) => {
+                let needs = self.needs[begun.layout].clone().and(begun.plan.needs());
+                let trial = Trial {
+                    plan: &begun.plan,
+                    needs: &needs,
+                    row,
+                    layout: begun.layout,
+                    load: begun.load,
+                    title: begun.title,
+                    course: begun.course,
+                    sabotage: self.request.sabotage,
+                    has_neighbours: self.shared.labs().are_several(),
+                    time_line: TimeLine::begin(self.shared.interrupts()),
+                };
+                let (shared, request, cores, idle) = (self.shared, self.request, self.cores, self.idle);
+                let cluster = &begun.plan.layout.cluster;
+                let privilege = match begun.plan.layout.is_external() && !begun.plan.layout.is_attached() {
+                    true => NO_PRIVILEGE,
+                    false => stands.spec(begun.layout).privilege.name(),
+                };
+                let mut on_ready = |recorder: &mut Recorder, testbed: &Testbed| -> Result<(), LabError> {
+                    if shared.stands() {
+                        let java = request.provided.java_of(cluster);
+                        let environment = environment(privilege, java, &settings(testbed), cores, idle, shared.seed());
+                        recorder.batch(|recorder| recorder.json("environment", &environment))?;
+                    }
+                    Ok(())
+                };
+                trial.run(stands, self.recorder, self.progress, &mut on_ready)
             }
-            Ok(())
+            Ground::Machines(machines) => {
+                let layout = &begun.plan.layout;
+                let made = machines.trial(Attempted {
+                    plan: &begun.plan,
+                    row,
+                    title: begun.title,
+                    course: begun.course,
+                    interrupts: self.shared.interrupts(),
+                    planned,
+                    attempt,
+                });
+                let result = made.and_then(|trial| trial.run(self.recorder, self.progress));
+                if !matches!(result, Err(LabError::Machine(_))) && self.shared.stands() {
+                    let settings = machines::settings(layout);
+                    let environment =
+                        environment(NO_PRIVILEGE, String::new(), &settings, self.cores, self.idle, self.shared.seed());
+                    self.recorder.batch(|recorder| recorder.json("environment", &environment))?;
+                }
+                result
+            }
         };
-        let result = trial.run(&mut self.stands, self.recorder, self.progress, &mut on_ready);
         match result {
             Ok(()) => {}
             // The run cannot go on, or nobody wants it to.
@@ -129,11 +164,13 @@ impl Worker<'_> {
         self.shared.took(planned, Duration::from_nanos(monotonic_ns() - began));
         let judged = judged_now(&self.request.provided.directory.join("run.db"), begun.number)?;
         if judged.validity != Validity::Valid {
-            if judged.validity == Validity::Invalid {
-                self.stands.retire();
+            if let Ground::Stands(stands) = &mut self.ground {
+                if judged.validity == Validity::Invalid {
+                    stands.retire();
+                }
+                // A flood of a busy machine would set the rate of all that come after it here.
+                stands.forget_capacity(begun.load);
             }
-            // A flood of a busy machine would set the rate of all that come after it here.
-            self.stands.forget_capacity(begun.load);
             let again = if attempt < most { "; it is repeated" } else { "" };
             let reason = judged.reasons.first().and_then(|reason| reason.lines().next()).unwrap_or_default();
             let validity = judged.validity.name();
@@ -156,9 +193,15 @@ pub(crate) fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, erro
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
 }
 
-fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, idle: &str, seed: u64) -> Environment {
+fn environment(
+    privilege: &str,
+    java: String,
+    settings: &TestbedSettings,
+    cores: u32,
+    idle: &str,
+    seed: u64,
+) -> Environment {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let settings = settings(testbed);
     Environment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel: release.trim().to_owned(),
@@ -167,11 +210,11 @@ fn environment(privilege: &str, java: String, testbed: &Testbed, cores: u32, idl
         memory: brownout_machine::total_memory(),
         clock_source: machine::clock_source_name(),
         privilege: privilege.to_owned(),
-        emulator_scheduling: settings.emulator_scheduling,
+        emulator_scheduling: settings.emulator_scheduling.clone(),
         idle: idle.to_owned(),
-        congestion_control: settings.congestion_control,
+        congestion_control: settings.congestion_control.clone(),
         java,
-        system_settings: settings.system_settings,
+        system_settings: settings.system_settings.clone(),
         seed,
     }
 }

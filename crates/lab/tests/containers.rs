@@ -58,7 +58,7 @@ fn changed(container: Container, key: &str, value: Value) -> Container {
 
 fn found(containers: Vec<Container>) -> ContainersFound {
     let selection = Selection { by: By::Project("shop".to_owned()), socket: None };
-    ContainersFound { selection, containers, machine: vec!["172.18.0.1".parse().unwrap()], way: None }
+    ContainersFound { selection, containers, machine: vec!["172.18.0.1".parse().unwrap()], way: None, here: None }
 }
 
 fn three() -> ContainersFound {

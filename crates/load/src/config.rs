@@ -55,6 +55,24 @@ pub enum DataPath {
 /// CPU at 20,000 operations per second and changes nothing below 10,000.
 pub const DEFAULT_TICK: Duration = Duration::from_micros(100);
 
+/// One of several engines, on as many machines, that make one load together.
+///
+/// Each has its part by construction, and knows nothing of the others: with one thread each, operation number *k* of a schedule is
+/// that of engine *k* mod [`Part::of`]; users of closed loops and keys are dealt out in the same way. All have to be given the same
+/// seed, and the same paces from the same moment on ([`crate::Engine::set_paces_from`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Which, from 0.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Part {
+    /// The only one.
+    pub const WHOLE: Part = Part { number: 0, of: 1 };
+}
+
 /// How the engine connects, and when it gives up.
 #[derive(Clone)]
 pub struct EngineConfig {
@@ -69,6 +87,8 @@ pub struct EngineConfig {
     pub path: DataPath,
     /// Event-loop threads. One carries over 100,000 operations per second; keys and rate are divided among them.
     pub threads: usize,
+    /// Whether others make the same load.
+    pub part: Part,
     /// Connections per coordinator and thread. Each carries up to 32,767 open operations.
     pub connections: usize,
     /// Most operations in flight on one connection; `None`: as many as it has stream ids. Further operations wait. The
@@ -115,6 +135,7 @@ impl EngineConfig {
             tiers: Vec::new(),
             path: DataPath::Own,
             threads: 1,
+            part: Part::WHOLE,
             connections: 1,
             max_pending: None,
             timeout: Duration::from_secs(10),
@@ -127,6 +148,21 @@ impl EngineConfig {
             wire: WireOptions::default(),
             thread_start: stay(),
         }
+    }
+
+    /// How many threads there are, those of all parts together.
+    pub(crate) fn threads_of_all(&self) -> usize {
+        self.threads * self.part.of
+    }
+
+    /// The number of one of this part's threads among all of them. The parts take turns, so that operation *k* is part *k* mod n's.
+    pub(crate) fn number_of(&self, thread: usize) -> usize {
+        thread * self.part.of + self.part.number
+    }
+
+    /// How many of so many things, dealt out to all threads in turn, are those of one of this part's.
+    pub(crate) fn share_of(&self, thread: usize, things: u64) -> u64 {
+        things.saturating_sub(self.number_of(thread) as u64).div_ceil(self.threads_of_all() as u64)
     }
 
     /// End index of each tier among the coordinators.
@@ -160,6 +196,9 @@ impl EngineConfig {
         }
         if self.threads == 0 || self.threads > 256 {
             return refuse("the number of load threads is out of range", "write 1 to 256 threads");
+        }
+        if self.part.number >= self.part.of || self.part.of > 1_000 {
+            return refuse("the part of the load is out of range", "number the parts from 0, of at most 1000");
         }
         if !self.tiers.is_empty() && (self.tiers[0] == 0 || self.tiers.iter().sum::<usize>() != self.coordinators.len())
         {

@@ -43,7 +43,7 @@ pub use account::{
     histogram, late_patience_ns,
 };
 pub use arrivals::Arrivals;
-pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, ThreadStart, stay};
+pub use config::{Balancing, Coordinator, DEFAULT_TICK, DataPath, EngineConfig, Part, ThreadStart, stay};
 pub use consistency::{Consistency, SerialConsistency, UnknownConsistency};
 pub use engine::Engine;
 pub use error::LoadError;

@@ -5,8 +5,9 @@ mod common;
 
 use std::{collections::BTreeMap, thread::sleep};
 
+use brownout_base::clock::monotonic_ns;
 use brownout_load::{
-    Arrivals, Balance, Engine, EngineConfig, ErrorClass, KeyValue, Outcome, Pace,
+    Arrivals, Balance, Engine, EngineConfig, ErrorClass, KeyValue, Outcome, Pace, Part,
     stub::{Answer, Behaviour, Stub},
 };
 use brownout_units::Rate;
@@ -120,4 +121,59 @@ fn rows_are_written_once_before_either_load_and_one_pace_for_both_ends_them() {
     assert!(counts["read"] > 100 && counts["write"] > 1_000, "{counts:?}");
     assert_eq!(counts.values().sum::<u64>(), balance.answered_ok);
     assert_eq!((balance.empty, balance.missing, balance.failed), (0, 0, 0), "every row was there: {balance:#?}");
+}
+
+#[test]
+fn engines_that_make_one_load_together_make_that_load_and_no_other() {
+    let stub = Stub::local(3).unwrap();
+    let engines: Vec<Engine> = (0..3)
+        .map(|number| {
+            let config = EngineConfig { part: Part { number, of: 3 }, threads: 2, ..patient(&stub) };
+            Engine::start(config, workload()).unwrap()
+        })
+        .collect();
+    for engine in &engines {
+        engine.set_pace(Pace::Populate { in_flight: 64 }).unwrap();
+    }
+    wait_until("all keys are written", || engines.iter().all(|engine| engine.populated().complete()));
+    // Six threads share them: 167 each of four, and 166 each of two.
+    let totals: Vec<u64> = engines.iter().map(|engine| engine.populated().total).collect();
+    assert_eq!(totals, [334, 333, 333]);
+    let before: Vec<u64> = engines.iter().map(|engine| engine.balance().scheduled).collect();
+
+    let start = monotonic_ns() + 500 * MS;
+    let end = start + 1_000 * MS + MS / 2;
+    for engine in &engines {
+        let from = engine.set_paces_from(start, KeyValue::apart(open(300.0), Pace::Closed { threads: 4 })).unwrap();
+        assert_eq!((from.at_ns, from.by_ns), (start, start), "this machine stood still for half a second");
+        engine.set_paces_from(end, KeyValue::apart(Pace::Idle, Pace::Idle)).unwrap();
+    }
+    wait_until("it is over", || {
+        monotonic_ns() > end + 100 * MS && engines.iter().all(|one| one.balance().in_flight == 0)
+    });
+    let (mut reads, mut writers) = (Vec::new(), 0);
+    for (engine, before) in engines.into_iter().zip(before) {
+        let mut book = Book::default();
+        let balance = stop(engine, &mut book);
+        reads.push(ended(&book, "read", Outcome::Ok));
+        writers += usize::from(ended(&book, "write", Outcome::Ok) > 334);
+        assert!(balance.scheduled > before && balance.stale == 0, "{balance:#?}");
+    }
+    // Operations 0 … 300 of the schedule are due: k is engine k mod 3's.
+    assert_eq!(reads, [101, 100, 100]);
+    assert_eq!(writers, 3, "four users are two, one and one");
+}
+
+#[test]
+fn a_part_of_a_load_that_cannot_be_is_refused() {
+    let stub = Stub::local(1).unwrap();
+    let start = |part, threads| Engine::start(EngineConfig { part, threads, ..patient(&stub) }, workload());
+    for (part, threads, words) in [
+        (Part { number: 3, of: 3 }, 1, "the part of the load is out of range"),
+        (Part { number: 0, of: 0 }, 1, "the part of the load is out of range"),
+        (Part { number: 0, of: 501 }, 2, "1002 threads cannot share 1000 keys"),
+    ] {
+        let error = start(part, threads).err().unwrap().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }

@@ -27,7 +27,7 @@ pub use pressure::pressure_ns;
 pub use processors::Processors;
 pub use programs::{Others, Program, Programs};
 pub use scheduling::{Scheduling, run_urgently};
-pub use tasks::{Thread, Waits, threads, waits_are_counted};
+pub use tasks::{OwnWaits, Thread, Waits, threads, waits_are_counted};
 pub use usage::Usage;
 
 /// A tick of `/proc`'s clocks (`USER_HZ`), ns.

@@ -1,6 +1,10 @@
 //! How long threads ran, and how long they could have run and did not.
 
-use std::{collections::HashMap, fs};
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    os::unix::fs::FileExt,
+};
 
 /// One thread, as the scheduler counts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,25 @@ pub fn threads(process: &str) -> impl Iterator<Item = Thread> {
 pub fn waits_are_counted() -> bool {
     // Whoever asks has had a turn.
     fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|text| schedstat(&text).is_some())
+}
+
+/// How long one thread has waited for a processor, read by itself.
+#[derive(Debug)]
+pub struct OwnWaits(File);
+
+impl OwnWaits {
+    /// Of the calling thread; none where the kernel does not count.
+    pub fn of_this_thread() -> Option<OwnWaits> {
+        let own = OwnWaits(File::open("/proc/thread-self/schedstat").ok()?);
+        own.ns().is_some().then_some(own)
+    }
+
+    /// Since it was started, ns; a system call.
+    pub fn ns(&self) -> Option<u64> {
+        let mut text = [0; 96];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        Some(schedstat(std::str::from_utf8(text.get(..length)?).ok()?)?.1)
+    }
 }
 
 /// `schedstat` of a task (Documentation/scheduler/sched-stats.rst): ns on a processor, ns waiting for one, turns.

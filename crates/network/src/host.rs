@@ -86,6 +86,8 @@ struct Home {
     interfaces: Vec<String>,
     /// Packets wait for the emulator in its kernel, which has stamped their arrival.
     holds_arrived: bool,
+    /// It is on another machine.
+    is_elsewhere: bool,
     /// What its kernel had counted before we came.
     before: ChecksumErrors,
 }
@@ -101,6 +103,8 @@ pub(crate) struct Found {
     pub(crate) interfaces: Vec<String>,
     /// See [`EnterableHost::holds_arrived`].
     pub(crate) holds_arrived: bool,
+    /// It is on another machine, and the namespace is any.
+    pub(crate) is_elsewhere: bool,
 }
 
 impl Found {
@@ -121,8 +125,8 @@ impl Found {
         let statistics = Statistics::open();
         // If they cannot be read now, then later neither, and that is told.
         let before = statistics.checksum_errors().unwrap_or_default();
-        let Found { address, address6, namespace, interfaces, holds_arrived } = self;
-        Home { address, address6, namespace, statistics, interfaces, holds_arrived, before }
+        let Found { address, address6, namespace, interfaces, holds_arrived, is_elsewhere } = self;
+        Home { address, address6, namespace, statistics, interfaces, holds_arrived, is_elsewhere, before }
     }
 }
 
@@ -175,9 +179,19 @@ impl Host {
     /// Moves the calling thread into this host, for good.
     ///
     /// # Errors
-    /// The kernel's, when the thread lacks `CAP_SYS_ADMIN` over the host's user namespace.
+    /// The kernel's, when the thread lacks `CAP_SYS_ADMIN` over the host's user namespace; and of a host on another machine.
     pub fn enter(&self) -> io::Result<()> {
-        sys::enter(&self.home().namespace)
+        let home = self.home();
+        if home.is_elsewhere {
+            let reason = format!("{} is on another machine, and cannot be entered from this one", self.name());
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        sys::enter(&home.namespace)
+    }
+
+    /// Whether it is on another machine: it can only be sent to.
+    pub fn is_elsewhere(&self) -> bool {
+        self.home().is_elsewhere
     }
 
     /// Makes `command` run in this host whenever it is spawned; it keeps the namespace alive until it is dropped.
@@ -205,6 +219,9 @@ impl Host {
     /// What its kernel threw away since it was made, or attached to.
     pub(crate) fn checksum_errors(&self) -> io::Result<ChecksumErrors> {
         let home = self.home();
+        if home.is_elsewhere {
+            return Ok(ChecksumErrors::default());
+        }
         Ok(home.statistics.checksum_errors()?.since(home.before))
     }
 

@@ -54,7 +54,7 @@ mod subnet;
 mod sys;
 mod way;
 
-pub use attach::{AttachSpec, AttachedSpec, Exit, attach_trials, attach_way};
+pub use attach::{AttachSpec, AttachedKind, AttachedSpec, Exit, attach_trials, attach_way};
 pub use brownout_base::{HostId, Link};
 pub use control::{ImpairmentGuard, LinkControl};
 pub use counters::{HostCounters, LinkCounters};

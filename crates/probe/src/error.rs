@@ -17,6 +17,15 @@ pub enum ProbeError {
         hosts: usize,
     },
 
+    /// A link begins on another machine.
+    #[error("the link from host number {from} to host number {to} begins on another machine; measure it there")]
+    BeginsElsewhere {
+        /// Index of the sending host.
+        from: u16,
+        /// Index of the receiving host.
+        to: u16,
+    },
+
     /// A host's socket could not be made.
     #[error("cannot probe from host {host} ({address}): {action}: {source}")]
     Socket {

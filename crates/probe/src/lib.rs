@@ -6,9 +6,11 @@
 //! - [`Probes`] are small datagrams on every link all the time. They give delay, loss, copies and reordering.
 //! - [`Trains`] are short bursts on links whose rate is asked for.
 //!
-//! Both go on where a host is somewhere else after a while (`left`, `came`).
+//! Both go on where a host is somewhere else after a while (`left`, `came`). Where hosts are on several machines, each machine measures the
+//! links that begin there, and is told by the others ([`FarEnd`]) what has arrived.
 
 mod error;
+mod far_end;
 mod moves;
 mod probes;
 mod prompt;
@@ -20,6 +22,7 @@ mod train;
 use std::time::Duration;
 
 pub use error::ProbeError;
+pub use far_end::{FarArrival, FarEnd, Tell};
 pub use probes::{ProbeHealth, ProbeSample, Probes};
 pub use train::{TrainSample, TrainSpec, Trains};
 

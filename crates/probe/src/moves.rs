@@ -22,6 +22,11 @@ pub(crate) enum Move<T> {
         /// With this.
         there: T,
     },
+    /// It is there again, on another machine, with what it had.
+    Back {
+        /// Which.
+        host: HostId,
+    },
 }
 
 /// What was told and not yet heard.

@@ -19,7 +19,10 @@ use brownout_base::clock::realtime_ns;
 use brownout_machine::run_urgently;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::socket::{Received, receive};
+use crate::{
+    socket::{Received, receive},
+    stamps::Stamp,
+};
 
 /// As urgent as the probes.
 const FIFO_PRIORITY: u8 = 19;
@@ -77,7 +80,7 @@ fn take(socket: &UdpSocket, ends: &AtomicBool, taking: &SyncSender<(Received, [u
         let _ = poll(&mut socket_ready, Some(&within));
         let mut datagram = [0; LONGEST];
         while let Ok(Some(received)) = receive(socket, &mut datagram) {
-            let now = Received { realtime_ns: Some(realtime_ns()), ..received };
+            let now = Received { arrived: Some(Stamp::Realtime(realtime_ns())), ..received };
             // Without room here, the socket has soon none either, and that is counted.
             if taking.send((now, datagram)).is_err() {
                 return;

@@ -1,6 +1,6 @@
 //! Which links of a network are measured, and where each stands among them.
 
-use brownout_base::Link;
+use brownout_base::{Link, Mesh};
 
 use crate::error::ProbeError;
 
@@ -40,6 +40,14 @@ impl Selection {
     /// The index of `link` among them; `None` if it is none of them.
     pub(crate) fn index(&self, link: Link) -> Option<usize> {
         self.indices[link.position(self.hosts)?].map(|index| index as usize)
+    }
+}
+
+/// Whether all of these links begin on this machine.
+pub(crate) fn from_here(network: &dyn Mesh, links: &[Link]) -> Result<(), ProbeError> {
+    match links.iter().find(|link| network.elsewhere(link.from).is_some()) {
+        Some(Link { from, to }) => Err(ProbeError::BeginsElsewhere { from: from.0, to: to.0 }),
+        None => Ok(()),
     }
 }
 

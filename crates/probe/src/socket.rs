@@ -1,6 +1,7 @@
-//! Sockets inside of hosts that know when a datagram arrived.
+//! Sockets inside of hosts that know when a datagram arrived, and what is known of those inside of hosts of other machines.
 
 use std::{
+    fmt,
     io::{self, IoSlice},
     net::{Ipv4Addr, SocketAddr, UdpSocket},
     os::fd::AsRawFd,
@@ -8,7 +9,7 @@ use std::{
     thread,
 };
 
-use brownout_base::{EnterableHost, Mesh};
+use brownout_base::{ArrivalsElsewhere, EnterableHost, HostId, Mesh};
 use rustix::net::{
     MMsgHdr, SendAncillaryBuffer, SendFlags, SocketAddrAny, sendmmsg,
     sockopt::{
@@ -17,7 +18,7 @@ use rustix::net::{
     },
 };
 
-use crate::{error::ProbeError, prompt::Prompt};
+use crate::{error::ProbeError, prompt::Prompt, stamps::Stamp};
 
 /// What a socket may hold, in bytes of kernel memory: some 5,000 probes, two seconds and a half of the whole
 /// budget at one host. The kernel's default holds 300.
@@ -29,34 +30,46 @@ const SEND_BUFFER: usize = 4 << 20;
 /// A datagram's length, and what the kernel says beside it.
 pub(crate) struct Received {
     pub(crate) length: usize,
-    /// When it arrived, in nanoseconds of `CLOCK_REALTIME`; `None` if the kernel did not say.
-    pub(crate) realtime_ns: Option<u64>,
+    /// When it arrived; `None` if nobody says.
+    pub(crate) arrived: Option<Stamp>,
     /// How many datagrams the socket had dropped when this one arrived, since it was made (modulo 2³²): for want of
     /// room, or, if they are longer than 76 bytes with their UDP header, because of a wrong checksum.
     pub(crate) overflowed: u32,
 }
 
-/// A non-blocking UDP socket whose datagrams carry the time at which they arrived: the kernel's, but for hosts in which they are
-/// held back after that.
+/// Where datagrams arrive: each with the time at which it did.
+pub(crate) enum Socket {
+    /// Inside of a host of this machine.
+    Here(Inside),
+    /// At a host of another machine, which tells of it. Nothing is sent from there.
+    Elsewhere(Arc<dyn ArrivalsElsewhere>),
+}
+
+/// A non-blocking UDP socket: times are the kernel's, but for hosts in which datagrams are held back after that.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct Inside {
     socket: Arc<UdpSocket>,
     prompt: Option<Prompt>,
     address: SocketAddr,
 }
 
 impl Socket {
-    /// One inside of each host, in their order; they can be used from anywhere.
+    /// One of each host, in their order; they can be used from anywhere.
     pub(crate) fn open_all(network: &dyn Mesh) -> Result<Vec<Socket>, ProbeError> {
-        Ok(Self::open_with(network, || ())?.into_iter().map(|(socket, ())| socket).collect())
+        Ok(Self::open_with(network, || (), || ())?.into_iter().map(|(socket, ())| socket).collect())
     }
 
-    /// The same, each with what `more` makes inside of the same host.
+    /// The same, each with what `more` makes inside of the same host, or `without` of one that is elsewhere.
     pub(crate) fn open_with<T: Send>(
         network: &dyn Mesh,
         more: impl Fn() -> T + Sync,
+        without: impl Fn() -> T + Sync,
     ) -> Result<Vec<(Socket, T)>, ProbeError> {
-        wandering(|| network.enterable_hosts().into_iter().map(|host| Self::open_there(host, &more)).collect())
+        let open = |(id, host): (HostId, &dyn EnterableHost)| match network.elsewhere(id) {
+            Some(arrivals) => Ok((Socket::Elsewhere(arrivals), without())),
+            None => Self::open_there(host, &more),
+        };
+        wandering(|| (0..).map(HostId).zip(network.enterable_hosts()).map(open).collect())
     }
 
     /// The same inside of one host.
@@ -76,13 +89,79 @@ impl Socket {
             }
         };
         host.enter().map_err(failed("enter the host"))?;
-        let mut socket = Self::bind(host.address()).map_err(failed("open a UDP socket with receive times"))?;
+        let mut inside = Inside::bind(host.address()).map_err(failed("open a UDP socket with receive times"))?;
         if host.holds_arrived() {
-            socket.prompt = Some(Prompt::start(&socket.socket).map_err(failed("start a thread that takes datagrams"))?);
+            inside.prompt = Some(Prompt::start(&inside.socket).map_err(failed("start a thread that takes datagrams"))?);
         }
-        Ok((socket, more()))
+        Ok((Socket::Here(inside), more()))
     }
 
+    /// Where it is reached from other hosts.
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Socket::Here(inside) => inside.address,
+            Socket::Elsewhere(arrivals) => arrivals.address(),
+        }
+    }
+
+    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.inside()?.socket.send_to(datagram, to).map(drop)
+    }
+
+    /// Sends the datagrams of `size` bytes that `datagrams` consists of, back to back, and says how many the kernel
+    /// took at once.
+    pub(crate) fn send_burst(&self, datagrams: &[u8], size: usize, to: SocketAddr) -> io::Result<usize> {
+        let to = SocketAddrAny::from(to);
+        let parts: Vec<_> = datagrams.chunks(size).map(|datagram| [IoSlice::new(datagram)]).collect();
+        let mut controls: Vec<_> = parts.iter().map(|_| SendAncillaryBuffer::default()).collect();
+        let message = |(part, control)| MMsgHdr::new_with_addr(&to, part, control);
+        let mut messages: Vec<_> = parts.iter().map(<[_; 1]>::as_slice).zip(&mut controls).map(message).collect();
+        Ok(sendmmsg(&self.inside()?.socket, &mut messages, SendFlags::empty())?)
+    }
+
+    /// How many datagrams the socket has dropped by now, counted like [`Received::overflowed`]. One with a wrong
+    /// checksum is dropped when its turn to be received has come.
+    ///
+    /// # Errors
+    /// Also for one of another machine: what it had dropped comes with each datagram.
+    pub(crate) fn dropped(&self) -> io::Result<u32> {
+        // The C library's names are not everywhere: asm-generic/socket.h, linux/sock_diag.h.
+        const SO_MEMINFO: libc::c_int = 55;
+        const SK_MEMINFO_DROPS: usize = 8;
+        let inside = self.inside()?;
+        let mut counts = [0u32; SK_MEMINFO_DROPS + 1];
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: `counts` is writable for the length stated.
+        let got = unsafe {
+            let into = counts.as_mut_ptr().cast();
+            libc::getsockopt(inside.socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into, &mut length)
+        };
+        if got == 0 { Ok(counts[SK_MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The next datagram; `None` when there is none at the moment.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        match self {
+            Socket::Here(Inside { prompt: Some(prompt), .. }) => prompt.next(buffer),
+            Socket::Here(inside) => receive(&inside.socket, buffer),
+            Socket::Elsewhere(arrivals) => Ok(arrivals.next().map(|arrival| {
+                let length = arrival.datagram.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&arrival.datagram[..length]);
+                let arrived = arrival.at_ns.map(Stamp::Monotonic);
+                Received { length, arrived, overflowed: arrival.dropped }
+            })),
+        }
+    }
+
+    fn inside(&self) -> io::Result<&Inside> {
+        match self {
+            Socket::Here(inside) => Ok(inside),
+            Socket::Elsewhere(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "the host is on another machine")),
+        }
+    }
+}
+
+impl Inside {
     /// A socket on `address`, any port, in the calling thread's namespace.
     fn bind(address: Ipv4Addr) -> io::Result<Self> {
         let socket = UdpSocket::bind((address, 0))?;
@@ -98,50 +177,15 @@ impl Socket {
         set_socket_send_buffer_size_force(&socket, SEND_BUFFER)
             .or_else(|_| set_socket_send_buffer_size(&socket, SEND_BUFFER))?;
         let address = socket.local_addr()?;
-        Ok(Socket { socket: Arc::new(socket), prompt: None, address })
+        Ok(Inside { socket: Arc::new(socket), prompt: None, address })
     }
+}
 
-    /// Where it is reached from other hosts.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.socket.send_to(datagram, to).map(drop)
-    }
-
-    /// Sends the datagrams of `size` bytes that `datagrams` consists of, back to back, and says how many the kernel
-    /// took at once.
-    pub(crate) fn send_burst(&self, datagrams: &[u8], size: usize, to: SocketAddr) -> io::Result<usize> {
-        let to = SocketAddrAny::from(to);
-        let parts: Vec<_> = datagrams.chunks(size).map(|datagram| [IoSlice::new(datagram)]).collect();
-        let mut controls: Vec<_> = parts.iter().map(|_| SendAncillaryBuffer::default()).collect();
-        let message = |(part, control)| MMsgHdr::new_with_addr(&to, part, control);
-        let mut messages: Vec<_> = parts.iter().map(<[_; 1]>::as_slice).zip(&mut controls).map(message).collect();
-        Ok(sendmmsg(&self.socket, &mut messages, SendFlags::empty())?)
-    }
-
-    /// How many datagrams the socket has dropped by now, counted like [`Received::overflowed`]. One with a wrong
-    /// checksum is dropped when its turn to be received has come.
-    pub(crate) fn dropped(&self) -> io::Result<u32> {
-        // The C library's names are not everywhere: asm-generic/socket.h, linux/sock_diag.h.
-        const SO_MEMINFO: libc::c_int = 55;
-        const SK_MEMINFO_DROPS: usize = 8;
-        let mut counts = [0u32; SK_MEMINFO_DROPS + 1];
-        let mut length = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: `counts` is writable for the length stated.
-        let got = unsafe {
-            let into = counts.as_mut_ptr().cast();
-            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into, &mut length)
-        };
-        if got == 0 { Ok(counts[SK_MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
-    }
-
-    /// The next datagram; `None` when there is none at the moment.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        match &self.prompt {
-            Some(prompt) => prompt.next(buffer),
-            None => receive(&self.socket, buffer),
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Socket::Here(inside) => inside.fmt(f),
+            Socket::Elsewhere(arrivals) => write!(f, "at {} elsewhere", arrivals.address()),
         }
     }
 }
@@ -161,7 +205,7 @@ pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Optio
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
     match usize::try_from(length).map_err(|_| io::Error::last_os_error()) {
         Ok(length) => {
-            let mut received = Received { length, realtime_ns: None, overflowed: 0 };
+            let mut received = Received { length, arrived: None, overflowed: 0 };
             read_control(&message, &mut received);
             Ok(Some(received))
         }
@@ -194,7 +238,8 @@ fn read_control(message: &libc::msghdr, received: &mut Received) {
             match (control.cmsg_level, control.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     let time = data.cast::<libc::timespec>().read_unaligned();
-                    received.realtime_ns = Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                    let realtime_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                    received.arrived = Some(Stamp::Realtime(realtime_ns));
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.overflowed = data.cast::<u32>().read_unaligned(),
                 _ => {}
@@ -225,19 +270,21 @@ mod tests {
 
     #[test]
     fn a_probe_socket_holds_what_comes_in_seconds_and_counts_what_it_cannot() {
-        let socket = Socket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let inside = Inside::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let kernel = Arc::clone(&inside.socket);
+        let socket = Socket::Here(inside);
         let to = socket.address();
-        let sender = Socket::bind(Ipv4Addr::LOCALHOST).unwrap();
+        let sender = Socket::Here(Inside::bind(Ipv4Addr::LOCALHOST).unwrap());
         let send = |count: u32| (0..count).for_each(|_| sender.send(&[7; 28], to).unwrap());
         let drain = || std::iter::from_fn(|| socket.receive(&mut [0; 64]).unwrap()).collect::<Vec<_>>();
 
         send(2_000);
         let received = drain();
         assert_eq!(received.len(), 2_000, "the kernel allows no larger buffer: see net.core.rmem_max");
-        assert!(received.iter().all(|one| one.overflowed == 0 && one.realtime_ns.is_some()));
+        assert!(received.iter().all(|one| one.overflowed == 0 && matches!(one.arrived, Some(Stamp::Realtime(_)))));
 
         // The kernel makes the smallest buffer of it that it has.
-        set_socket_recv_buffer_size(&socket.socket, 1).unwrap();
+        set_socket_recv_buffer_size(&kernel, 1).unwrap();
         send(100);
         let before = drain().len() as u32;
         assert!(before < 100);

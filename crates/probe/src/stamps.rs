@@ -9,6 +9,15 @@ pub(crate) const STAMPS_AFTER_NS: u64 = 20_000_000;
 /// The wall clock moved against the monotonic one by more than this: somebody stepped it.
 const STEP_NS: u128 = 50_000;
 
+/// When a datagram arrived, as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// By this kernel: `CLOCK_REALTIME`, ns.
+    Realtime(u64),
+    /// By another machine, and already on this one's monotonic clock, ns.
+    Monotonic(u64),
+}
+
 /// How far the wall clock is ahead of the monotonic one, as it was when it was last read.
 pub(crate) struct WallClock {
     ahead_ns: i128,
@@ -35,7 +44,11 @@ impl WallClock {
 impl Round {
     /// A stamp of this round on the monotonic clock; `None` when the wall clock was stepped meanwhile, since nobody
     /// knows which stamps were made before.
-    pub(crate) fn on_monotonic(&self, stamp_ns: u64) -> Option<u64> {
+    pub(crate) fn on_monotonic(&self, stamp: Stamp) -> Option<u64> {
+        let stamp_ns = match stamp {
+            Stamp::Realtime(stamp_ns) => stamp_ns,
+            Stamp::Monotonic(at_ns) => return Some(at_ns),
+        };
         let stepped = (self.after_ns - self.before_ns).unsigned_abs() > STEP_NS;
         if stepped { None } else { u64::try_from(i128::from(stamp_ns) - self.after_ns).ok() }
     }
@@ -69,11 +82,18 @@ mod tests {
 
     #[test]
     fn a_stamp_counts_only_when_the_wall_clock_was_not_stepped_meanwhile() {
-        let on_monotonic = |stamp, before_ns, after_ns| Round { before_ns, after_ns }.on_monotonic(stamp);
+        let on_monotonic =
+            |stamp, before_ns, after_ns| Round { before_ns, after_ns }.on_monotonic(Stamp::Realtime(stamp));
         assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_000), Some(700));
         assert_eq!(on_monotonic(1_000_700, 1_000_000, 1_000_200), Some(500), "slewed, or read with an error");
         assert_eq!(on_monotonic(1_000_700, 1_000_000, -5_000_000), None);
         assert_eq!(on_monotonic(9_000_000, 1_000_000, 5_000_000), None);
         assert_eq!(on_monotonic(0, 1_000_000, 1_000_000), None);
+        let elsewhere = Stamp::Monotonic(7);
+        assert_eq!(
+            Round { before_ns: 0, after_ns: 1_000_000 }.on_monotonic(elsewhere),
+            Some(7),
+            "whatever clocks do here"
+        );
     }
 }

@@ -52,6 +52,15 @@ pub enum RecordError {
         /// SQLite's own words.
         source: rusqlite::Error,
     },
+    /// What a machine has recorded cannot be put on the time line of the run.
+    #[error(
+        "it is not known how far the clock of {machine} is from the others': nobody answers it there, or a clock was set or stopped \
+         meanwhile; see to it that machines reach each other, and do not sleep"
+    )]
+    Apart {
+        /// The machine.
+        machine: String,
+    },
     /// A blob or a JSON text in the file is broken.
     #[error("the run's {what} cannot be read: {why}; the file is damaged")]
     Damaged {

@@ -19,6 +19,17 @@ pub struct Stamp {
     pub error_ns: u64,
 }
 
+impl Stamp {
+    /// From the beginning of the first to the end of the last.
+    #[must_use]
+    pub fn together(self, other: Stamp) -> Stamp {
+        let begin = |stamp: Stamp| stamp.at_ns.saturating_sub(stamp.error_ns);
+        let from = begin(self).min(begin(other));
+        let to = (self.at_ns + self.error_ns).max(other.at_ns + other.error_ns);
+        Stamp { at_ns: from + (to - from) / 2, error_ns: (to - from).div_ceil(2) }
+    }
+}
+
 /// What a fault can hit or spare.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -362,6 +373,14 @@ mod tests {
         let bursty = Expectation { burst: Some(20.0), ..one };
         let again = serde_json::from_str::<Expectation>(&serde_json::to_string(&bursty).unwrap()).unwrap();
         assert_eq!(again, bursty);
+    }
+
+    #[test]
+    fn two_moments_together_are_from_the_first_to_the_last() {
+        let stamp = |at_ns, error_ns| Stamp { at_ns, error_ns };
+        assert_eq!(stamp(100, 10).together(stamp(120, 5)), stamp(107, 18));
+        assert_eq!(stamp(120, 5).together(stamp(100, 10)), stamp(107, 18));
+        assert_eq!(stamp(100, 30).together(stamp(100, 10)), stamp(100, 30));
     }
 
     #[test]

@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("formats/6-to-7.sql"),
     include_str!("formats/7-to-8.sql"),
     include_str!("formats/8-to-9.sql"),
+    include_str!("formats/9-to-10.sql"),
 ];
 
 /// `PRAGMA user_version` of what is written today.

@@ -149,3 +149,17 @@ CREATE TABLE evidence (
     value REAL NOT NULL              -- a count since the node's start, a gauge, or a length in ns
 );
 CREATE INDEX evidence_by_trial ON evidence (trial, at_ns);
+-- Of a run over several machines: which there were. No row: all of the run was one machine's.
+CREATE TABLE machine (
+    trial INTEGER NOT NULL, machine TEXT NOT NULL,
+    role TEXT NOT NULL,              -- agent: hosts run there; load: operations are sent from there
+    hosts TEXT NOT NULL,             -- JSON: a list of their names
+    PRIMARY KEY (trial, machine)
+) WITHOUT ROWID;
+-- By how much the monotonic clock of another machine was ahead of that of a machine: the truth lies within ± error_ns. Times of the
+-- run are by the clock of the machine that all others have a row with.
+CREATE TABLE machine_clock (
+    trial INTEGER NOT NULL, machine TEXT NOT NULL, other TEXT NOT NULL, at_ns INTEGER NOT NULL,
+    ahead_ns INTEGER NOT NULL, error_ns INTEGER NOT NULL,
+    PRIMARY KEY (trial, machine, other, at_ns)
+) WITHOUT ROWID;

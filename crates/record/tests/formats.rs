@@ -27,7 +27,7 @@ use brownout_record::{Arm, Quantity, RecordError, Recorder, Run, SearchDescripti
 
 const SECOND: u64 = 1_000_000_000;
 /// Those of earlier formats, and the one of today's: whoever changes it without a number of its own breaks what was written until now.
-const FORMATS: [i32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+const FORMATS: [i32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats");
 
@@ -93,6 +93,8 @@ fn copy(run: &Run, recorder: &Recorder) -> Result<(), RecordError> {
         run.host_counters(trial)?.iter().try_for_each(|row| recorder.host_counters(trial, row))?;
         run.evidence(trial)?.iter().try_for_each(|row| recorder.evidence(trial, row))?;
         run.clocks(trial)?.iter().try_for_each(|row| recorder.clock(trial, row))?;
+        run.machines(trial)?.iter().try_for_each(|row| recorder.machine(trial, row))?;
+        run.machine_clocks(trial)?.iter().try_for_each(|row| recorder.machine_clock(trial, row))?;
     }
     Ok(())
 }

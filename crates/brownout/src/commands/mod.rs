@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod extend;
 pub mod ground;
 pub mod inside;
+pub mod part;
 pub mod report;
 pub mod run;
 mod selection;

@@ -6,7 +6,7 @@
 //! long; whatever they took, the truth lies within θ ± δ/2.
 
 mod client;
-mod datagram;
+pub(crate) mod datagram;
 mod error;
 mod packet;
 mod responder;

@@ -16,7 +16,7 @@ use std::{
 use brownout_clock::HostClock;
 use brownout_cluster::{AttachedNode, EnterableHost, Hands};
 use brownout_containers::{Container, What, processes::ContainerHands};
-use brownout_network::{AttachSpec, AttachedSpec, Exit, Network};
+use brownout_network::{AttachSpec, AttachedKind, AttachedSpec, Exit, Network};
 
 pub(crate) use self::follow::Follower;
 pub use self::{seen::Seen, watch::Attached};
@@ -35,7 +35,8 @@ pub(crate) fn network(
     realtime: bool,
     memory: Option<u64>,
 ) -> Result<Network, LabError> {
-    let hosts = found.containers.iter().map(container).collect::<Result<Vec<_>, _>>()?;
+    let host = |one: &Container| if found.is_here(one) { container(one) } else { elsewhere(one) };
+    let hosts = found.containers.iter().map(host).collect::<Result<Vec<_>, _>>()?;
     let hosts = hosts.into_iter().chain([machine(found, &BTreeSet::new())?]).collect();
     let spec = AttachSpec { hosts, seed, realtime };
     Ok(match found.way {
@@ -50,7 +51,7 @@ pub(crate) fn hands(found: &ContainersFound) -> Result<AllHands, LabError> {
     let hands = |container: &Container| -> Result<(String, Arc<dyn Hands>), LabError> {
         Ok((container.name.clone(), Arc::new(ContainerHands::new(container)?)))
     };
-    found.containers.iter().filter(|container| container.pid.is_some()).map(hands).collect()
+    found.here().filter(|container| container.pid.is_some()).map(hands).collect()
 }
 
 /// The clocks of these containers, by name, which had to be started with clocks of their own. To be made before the network, as
@@ -74,7 +75,7 @@ pub(crate) fn with_clocks(found: &ContainersFound) -> Vec<String> {
     able.map(|container| container.name.clone()).collect()
 }
 
-/// The nodes as the cluster takes them: each is asked from within its container.
+/// The nodes as the cluster takes them: each is asked from within its container. Those of other machines are asked there.
 pub(crate) fn nodes(
     network: &Network,
     nodes: &[(String, SocketAddr)],
@@ -86,7 +87,25 @@ pub(crate) fn nodes(
         host: network.host(name).cloned().map(|host| Arc::new(host) as Arc<dyn EnterableHost>),
         hands: hands.iter().find(|(known, _)| known == name).map(|(_, hands)| Arc::clone(hands)),
     };
-    nodes.iter().map(node).collect()
+    let is_here = |(name, _): &&(String, SocketAddr)| network.host(name).is_none_or(|host| !host.is_elsewhere());
+    nodes.iter().filter(is_here).map(node).collect()
+}
+
+/// A container of another machine: what is sent to it is carried here, and what it sends there.
+fn elsewhere(container: &Container) -> Result<AttachedSpec, LabError> {
+    Ok(AttachedSpec {
+        name: container.name.clone(),
+        addresses: container.addresses.clone(),
+        namespace: Arc::new(own_network()?),
+        exits: Vec::new(),
+        kind: AttachedKind::Elsewhere,
+    })
+}
+
+/// The network namespace of this process.
+pub(crate) fn own_network() -> Result<OwnedFd, LabError> {
+    let failed = |source| LabError::Ground { doing: "find the network of this machine", source };
+    Ok(OwnedFd::from(File::open(OWN_NETWORK).map_err(failed)?))
 }
 
 /// A container as a host: what it sends leaves by its own interfaces.
@@ -97,17 +116,16 @@ fn container(container: &Container) -> Result<AttachedSpec, LabError> {
         addresses: container.addresses.clone(),
         namespace: container.namespace()?,
         exits: exits.collect(),
-        is_outside: false,
+        kind: AttachedKind::Host,
     })
 }
 
 /// This machine, and all behind it: what it sends a container leaves by the other end of that one's interface. Of those that are
 /// `away` at this moment there is none.
 fn machine(found: &ContainersFound, away: &BTreeSet<String>) -> Result<AttachedSpec, LabError> {
-    let failed = |source| LabError::Ground { doing: "find the network of this machine", source };
-    let namespace = OwnedFd::from(File::open(OWN_NETWORK).map_err(failed)?);
+    let namespace = own_network()?;
     let mut exits: Vec<Exit> = Vec::new();
-    for container in found.containers.iter().filter(|container| !away.contains(&container.name)) {
+    for container in found.here().filter(|container| !away.contains(&container.name)) {
         for interface in container.interfaces.iter().filter_map(|interface| interface.machine_interface.as_ref()) {
             exits.push(Exit { interface: interface.clone(), to: Some(vec![container.name.clone()]) });
         }
@@ -117,6 +135,6 @@ fn machine(found: &ContainersFound, away: &BTreeSet<String>) -> Result<AttachedS
         addresses: found.machine.clone(),
         namespace: Arc::new(namespace),
         exits,
-        is_outside: true,
+        kind: AttachedKind::Outside,
     })
 }

@@ -54,7 +54,7 @@ impl Attached {
     ) -> Result<Attached, LabError> {
         let (words, seen, stop) = (found.words(), Arc::<Mutex<Vec<Seen>>>::default(), Arc::new(AtomicBool::new(false)));
         let (told, stopped, followers) = (Arc::clone(&seen), Arc::clone(&stop), Arc::<Followers>::default());
-        let eyes = found.containers.iter().filter_map(|container| {
+        let eyes = found.here().filter_map(|container| {
             let eyes = Eyes::on(container, hands)?;
             Some(Watched {
                 host: container.name.clone(),

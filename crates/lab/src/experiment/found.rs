@@ -29,6 +29,9 @@ pub struct ContainersFound {
     /// In which way what they send can be diverted here; none where that could not be tried, as without root.
     #[serde(default, with = "way")]
     pub way: Option<Way>,
+    /// Which of several machines this one is; none: all of them are here.
+    #[serde(skip)]
+    pub here: Option<String>,
 }
 
 /// A way by its name.
@@ -65,7 +68,7 @@ impl ContainersFound {
         for address in containers.iter().flat_map(|container| &container.addresses) {
             machine.extend(own_address(*address).filter(|own| !machine.contains(own)));
         }
-        Ok(ContainersFound { selection: selection.clone(), containers, machine, way: attach_way().ok() })
+        Ok(ContainersFound { selection: selection.clone(), containers, machine, way: attach_way().ok(), here: None })
     }
 
     /// The same again, as they are now: a container that was started again has other processes.
@@ -73,11 +76,45 @@ impl ContainersFound {
     /// # Errors
     /// As of [`ContainersFound::find`]; and when others are there now.
     pub fn again(&self) -> Result<ContainersFound, String> {
-        let now = ContainersFound::find(&self.selection)?;
+        let now = match &self.here {
+            Some(_) => self.looked_at_again()?,
+            None => ContainersFound::find(&self.selection)?,
+        };
         match self.differences(&now).as_slice() {
             [] => Ok(now),
             all => Err(format!("{}; begin a new run with those that are there now", all.join("; "))),
         }
+    }
+
+    /// Those that are here as they are now, the others as they were.
+    fn looked_at_again(&self) -> Result<ContainersFound, String> {
+        let again = |container: &Container| match self.is_here(container) {
+            true => container.again().map_err(|error| error.to_string()),
+            false => Ok(container.clone()),
+        };
+        let containers = self.containers.iter().map(again).collect::<Result<_, String>>()?;
+        Ok(ContainersFound { containers, ..self.clone() })
+    }
+
+    /// The same as they are to one of the machines that they are on.
+    #[must_use]
+    pub fn on(mut self, machine: &str) -> ContainersFound {
+        self.here = Some(machine.to_owned());
+        self.machine =
+            self.here().flat_map(|container| &container.addresses).filter_map(|one| own_address(*one)).collect();
+        self.machine.sort_unstable();
+        self.machine.dedup();
+        self
+    }
+
+    /// Whether a container is on this machine: it can be entered, and what it sends is carried here.
+    pub fn is_here(&self, container: &Container) -> bool {
+        self.here.is_none() || container.machine == self.here
+    }
+
+    /// Those that are on this machine, in order.
+    pub fn here(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().filter(|container| self.is_here(container))
     }
 
     /// In what others are not the same containers, in words; empty if they are.

@@ -1,22 +1,26 @@
 //! `ground:` of an experiment file: what the experiment is run on, if that is no lab of its own.
 
-use std::{io, path::PathBuf};
+use std::{collections::BTreeMap, io, path::PathBuf};
 
 use brownout_containers::{By, Selection};
 use brownout_units::Count;
 use serde::Deserialize;
 
 use super::{
-    Complaint, Experiment, FileError, Names, Source,
-    found::{ContainersFound, name_of},
+    Complaint, Experiment, FileError, MachineSection, Names, Source,
+    found::{ContainersFound, KEPT_AS, name_of},
+    machines::{Machine, machines},
 };
+use crate::machines::find_on;
 
 /// `ground:` — containers that run already, instead of a lab that is made. Default: a lab.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GroundSection {
-    /// The containers. Required.
+    /// The containers, all on this machine. Required, or `machines`.
     pub containers: Option<ContainersSection>,
+    /// Machines with containers, by name, instead.
+    pub machines: BTreeMap<String, MachineSection>,
 }
 
 /// `ground.containers:` — exactly one of `project`, `names`, `label`, `pids` and `netns`. All that are found are nodes of the
@@ -94,12 +98,44 @@ impl Source {
     /// named on the command line over a file that was made for a lab, left out and told.
     pub(super) fn put_on_ground(&self, experiment: &mut Experiment) -> Result<(), FileError> {
         let Some(section) = &experiment.ground else { return Ok(()) };
-        let selection = self.selection_of(section)?;
-        let found = self.containers(&selection)?;
+        let found = match section.machines.is_empty() {
+            true => self.containers(&self.selection_of(section)?)?,
+            false => {
+                experiment.machines =
+                    machines(&section.machines).map_err(|one| self.complain("ground.machines", one.message))?;
+                self.on_machines(section, &experiment.machines)?
+            }
+        };
         self.leave_out(experiment)?;
         self.take_for_nodes(experiment, &found)?;
         experiment.found = Some(found);
         Ok(())
+    }
+
+    /// The containers of all machines: as they were found when the file was first read.
+    fn on_machines(&self, section: &GroundSection, machines: &[Machine]) -> Result<ContainersFound, FileError> {
+        if section.containers.is_some() {
+            let message =
+                "containers are of this machine alone, and machines are others; write one of the two".to_owned();
+            return Err(self.complain("ground.machines", message));
+        }
+        let mut selections = Vec::new();
+        for machine in machines.iter().filter(|machine| machine.has_hosts) {
+            let containers = section.machines.get(&machine.name).and_then(|machine| machine.containers.as_ref());
+            let selection = containers.map(ContainersSection::selection).transpose().map_err(|complaint| {
+                let key = format!("ground.machines.{}.containers.{}", machine.name, complaint.key);
+                self.complain(key.trim_end_matches('.'), complaint.message)
+            })?;
+            selections.extend(selection.map(|selection| (machine, selection)));
+        }
+        let find = || {
+            let found = find_on(&selections).map_err(io::Error::other)?;
+            serde_json::to_string(&found).map_err(io::Error::other)
+        };
+        let refuse = |why: String| self.complain("ground.machines", why);
+        let name = format!("{KEPT_AS}machines");
+        let text = self.attached.made(&name, find).map_err(|error| refuse(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
     }
 
     /// Which containers the file's `ground:` selects, wherever they are; none if it has no ground.

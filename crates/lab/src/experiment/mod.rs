@@ -15,6 +15,7 @@ mod found;
 mod ground;
 mod impairment;
 mod load;
+mod machines;
 mod parallel;
 mod search;
 mod share;
@@ -42,6 +43,7 @@ pub use ground::{ContainersSection, GroundSection};
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice, TimestampsChoice};
+pub use machines::{Machine, MachineSection};
 pub use parallel::ParallelChoice;
 pub(crate) use search::Method;
 pub use search::{MaxRateSection, Search, SearchSection};
@@ -102,6 +104,9 @@ pub struct Experiment {
     /// The number that all randomness is drawn from. Default: 1.
     #[serde(default = "one")]
     pub seed: Count,
+    /// The machines of its ground, those with hosts first; none: all is on this one.
+    #[serde(skip)]
+    pub machines: Vec<Machine>,
     /// The containers of its ground, as they were found; none: it has a lab of its own.
     #[serde(skip)]
     pub found: Option<ContainersFound>,

@@ -13,6 +13,7 @@ mod entry;
 pub(crate) mod expected;
 mod fault;
 mod flaky;
+pub(crate) mod here;
 mod link;
 mod links;
 mod mtu;

@@ -2,6 +2,8 @@
 
 use brownout_units::Delay;
 
+use crate::hosts::Hosts;
+
 /// What faults need of the lab from its start, in every trial, and in its baseline too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -43,6 +45,17 @@ impl Needs {
     pub fn built_for(&self, other: &Needs) -> bool {
         let has = |own: &[String], wanted: &[String]| wanted.iter().all(|one| own.contains(one));
         has(&self.disks, &other.disks) && has(&self.clocks, &other.clocks)
+    }
+
+    /// What is needed on a machine that has these hosts, where there are several.
+    pub fn of_hosts(mut self, has: &dyn Fn(&str) -> bool) -> Needs {
+        // What comes from outside is carried, and measured, where it arrives.
+        let is_carried = |from: &str, to: &str| has(if from == Hosts::LOAD { to } else { from });
+        self.disks.retain(|node| has(node));
+        self.clocks.retain(|node| has(node));
+        // Of a way back the burst is sent by whoever is there.
+        self.trains.retain(|need| is_carried(&need.from, &need.to) || is_carried(&need.to, &need.from));
+        self
     }
 
     /// What both need.

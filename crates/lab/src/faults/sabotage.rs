@@ -28,7 +28,7 @@ pub fn sabotaged(capabilities: &Capabilities) -> Capabilities {
 struct Sabotaged<H>(H);
 
 /// What is said to be in force, and is not.
-struct Untouched(Change);
+pub(super) struct Untouched(pub(super) Change);
 
 impl<T> Applied<T> for Untouched {
     fn change(&self) -> Change {

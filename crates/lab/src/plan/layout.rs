@@ -10,7 +10,7 @@ use super::{
     to_u16,
 };
 use crate::{
-    experiment::{ClusterSection, ContainersFound, Experiment, FileError, NetworkSection, Source},
+    experiment::{ClusterSection, ContainersFound, Experiment, FileError, Machine, NetworkSection, Source},
     hosts::Hosts,
 };
 
@@ -27,6 +27,8 @@ pub struct Layout {
     pub cluster: ClusterSection,
     /// The containers that are its hosts; none: it has hosts of its own, or only asks those of others.
     pub containers: Option<ContainersFound>,
+    /// The machines that those are on, and those that send operations; none: all is on this one.
+    pub machines: Vec<Machine>,
 }
 
 impl Layout {
@@ -52,6 +54,7 @@ impl Layout {
             network: experiment.network.clone(),
             cluster: experiment.cluster.clone(),
             containers: experiment.found.clone(),
+            machines: experiment.machines.clone(),
         })
     }
 
@@ -68,6 +71,11 @@ impl Layout {
     /// Whether its hosts are containers of others: what they send each other goes through an emulator of ours, and they can be entered.
     pub fn is_attached(&self) -> bool {
         self.containers.is_some()
+    }
+
+    /// Whether its hosts are on several machines: each of them makes a part of every trial.
+    pub fn is_over_machines(&self) -> bool {
+        !self.machines.is_empty()
     }
 
     /// Memory that its nodes take on this machine, in bytes.

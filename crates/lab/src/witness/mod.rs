@@ -16,8 +16,10 @@ use std::sync::{
     mpsc::{self, Receiver},
 };
 
+use brownout_base::Mesh;
 use brownout_cluster::{Beat, ClusterControl, Heartbeats, Question};
 use brownout_network::Network;
+use brownout_probe::Trains;
 use brownout_record::{ClockRow, Quantity, Subject, WitnessRow};
 
 pub(crate) use clock::ask as ask_clock;
@@ -54,8 +56,14 @@ pub struct Witnesses {
 }
 
 impl Witnesses {
-    /// Begins to look.
-    pub fn start(needs: &Needs, network: &Network, mtu: u16, controls: &Controls) -> Result<Witnesses, LabError> {
+    /// Begins to look. Bursts go over `mesh`: the network, or that of hosts on several machines.
+    pub fn start(
+        needs: &Needs,
+        network: &Network,
+        mesh: &dyn Mesh,
+        mtu: u16,
+        controls: &Controls,
+    ) -> Result<Witnesses, LabError> {
         let (sender, seen) = mpsc::channel();
         let mut threads = Vec::new();
         let sampling = Sampling::of(needs.shortest_stall);
@@ -92,7 +100,7 @@ impl Witnesses {
             seen,
             clocks_seen,
             heartbeats,
-            trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network)).transpose()?,
+            trains: (!needs.trains.is_empty()).then(|| trains::RateWitness::start(needs, network, mesh)).transpose()?,
             sizes,
             disks: disks()
                 .map(|((node, directory), disk)| disk::DiskWitness::start(node, directory, disk))
@@ -102,6 +110,11 @@ impl Witnesses {
             own_clocks,
             _threads: threads,
         })
+    }
+
+    /// Who sends bursts, if anybody does.
+    pub(crate) fn trains(&self) -> Option<Arc<Trains>> {
+        self.trains.as_ref().map(trains::RateWitness::trains)
     }
 
     /// Those who measure links by packets of their own.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brownout_base::Mesh;
 use brownout_network::Network;
 use brownout_probe::{TrainSpec, Trains};
 use brownout_record::{Quantity, Subject, WitnessRow};
@@ -18,19 +19,20 @@ pub(super) struct RateWitness {
 }
 
 impl RateWitness {
-    pub(super) fn start(needs: &Needs, network: &Network) -> Result<RateWitness, LabError> {
+    pub(super) fn start(needs: &Needs, network: &Network, mesh: &dyn Mesh) -> Result<RateWitness, LabError> {
+        let link = |from: &str, to: &str| network.link(from, to).filter(|link| network.carries(*link));
         let mut links = Vec::new();
         for TrainNeed { from, to, expected, .. } in &needs.trains {
-            links.extend(network.link(from, to).map(|link| (link, Some(*expected))));
+            links.extend(link(from, to).map(|link| (link, Some(*expected))));
             // The way back is another link; if it is limited, too, it is in the list itself.
             if !needs.trains.iter().any(|other| other.from == *to && other.to == *from) {
-                links.extend(network.link(to, from).map(|link| (link, None)));
+                links.extend(link(to, from).map(|link| (link, None)));
             }
         }
         let whole = TrainSpec::default();
         let packets = needs.trains.iter().map(|need| need.packets).min().unwrap_or(whole.packets).min(whole.packets);
         let names = network.hosts().iter().map(|host| host.name().to_owned()).collect();
-        Ok(RateWitness { trains: Arc::new(Trains::start(network, &links, TrainSpec { packets, ..whole })?), names })
+        Ok(RateWitness { trains: Arc::new(Trains::start(mesh, &links, TrainSpec { packets, ..whole })?), names })
     }
 
     /// Who sends them.

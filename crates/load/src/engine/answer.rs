@@ -40,7 +40,7 @@ impl Worker {
             return Ok(());
         }
         for _ in 0..MOST_READS {
-            let Filled { at, more } = self.connections[index].fill(self.unread_ns)?;
+            let Filled { at, more } = self.connections[index].fill(self.unread_ns.max(self.roused_ns))?;
             if self.connections[index].speaks_etcd() {
                 self.hear(index, at)?;
                 if !more {

@@ -126,9 +126,9 @@ impl Flow {
         self.resting.clear();
         self.parked = false;
         self.unparked_ns = 0;
-        let threads = config.threads;
         // The first threads take the remainder.
-        let share = |users: u32| (users as usize + threads - 1 - index) / threads;
+        let share = |users: u32| config.share_of(index, users.into()) as usize;
+        let (index, threads) = (config.number_of(index), config.threads_of_all());
         // Every pace of every flow has its own arrivals, even if the same pace is set again.
         let seed = config.seed.wrapping_add(u64::from(self.pace)).wrapping_add(flow as u64 * SEEDS_PER_FLOW);
         self.source = match pace {

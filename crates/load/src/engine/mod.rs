@@ -83,9 +83,8 @@ impl Engine {
     ) -> Result<Engine, LoadError> {
         config.check()?;
         workload.check()?;
-        shared_by(workload.population, config.threads)?;
+        let keys = shared_by(workload.population, &config)?;
         let progress = Arc::new(FillProgress::default());
-        let keys = workload.population;
         let load = KeyValueLoad { workload, seed: config.seed, progress: Arc::clone(&progress) };
         let mut engine = Engine::launch_unless(config, Arc::new(load), interrupted)?;
         engine.filling = Some((keys, progress));
@@ -106,14 +105,15 @@ impl Engine {
         let config = EngineConfig { path: DataPath::Etcd, ..config };
         config.check()?;
         load.check()?;
-        shared_by(load.population, config.threads)?;
-        if load.watchers > 0 && config.threads > 1 {
+        let keys = shared_by(load.population, &config)?;
+        let threads = config.threads_of_all();
+        if load.watchers > 0 && threads > 1 {
             return Err(LoadError::Config {
-                what: format!("{} load threads, of which each would have to know what the others put", config.threads),
+                what: format!("{threads} load threads, of which each would have to know what the others put"),
                 remedy: "use one thread, or no watchers",
             });
         }
-        let (keys, progress) = (load.population, Arc::new(FillProgress::default()));
+        let progress = Arc::new(FillProgress::default());
         let work = EtcdWork { load, seed: config.seed, progress: Arc::clone(&progress) };
         let mut engine = Engine::launch_unless(config, Arc::new(work), interrupted)?;
         engine.filling = Some((keys, progress));
@@ -205,10 +205,18 @@ impl Engine {
     /// A rate or a number of users that is out of range, [`Pace::Populate`] for another workload than a [`KeyValue`]
     /// and an [`EtcdLoad`]; a load thread that has died.
     pub fn set_pace(&self, pace: Pace) -> Result<PaceChange, LoadError> {
+        self.set_pace_from(0, pace)
+    }
+
+    /// The same from a time on; see [`Engine::set_paces_from`].
+    ///
+    /// # Errors
+    /// Those of [`Engine::set_pace`].
+    pub fn set_pace_from(&self, from_ns: u64, pace: Pace) -> Result<PaceChange, LoadError> {
         let mut paces = vec![Pace::Idle; self.flows];
         let flow = if matches!(pace, Pace::Populate { .. }) && self.filling.is_some() { FILLING } else { MIX };
         paces[flow] = pace;
-        self.set_paces(paces)
+        self.set_paces_from(from_ns, paces)
     }
 
     /// Sets new paces, one for every flow of the workload, all from the same time on.
@@ -380,10 +388,11 @@ impl Engine {
     }
 }
 
-/// Refuses what leaves a thread without keys.
-fn shared_by(keys: u64, threads: usize) -> Result<(), LoadError> {
+/// How many of these keys are this part's. Refuses what leaves a thread without any.
+fn shared_by(keys: u64, config: &EngineConfig) -> Result<u64, LoadError> {
+    let threads = config.threads_of_all();
     if threads as u64 <= keys {
-        return Ok(());
+        return Ok((0..config.threads).map(|thread| config.share_of(thread, keys)).sum());
     }
     Err(LoadError::Config {
         what: format!("{threads} threads cannot share {keys} keys"),

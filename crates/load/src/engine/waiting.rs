@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use brownout_base::clock::monotonic_ns;
+use brownout_machine::OwnWaits;
 
 use super::{connection::Connection, worker::Worker};
 use crate::{LoadError, sys};
@@ -17,12 +18,50 @@ const DEAF_PER_CONNECTION_NS: u64 = 150_000;
 /// it. The thread looks this often, and says when it could not.
 const LOOK_NS: u64 = 10_000_000;
 
+/// When a wait was longer than this, it is asked when it was really over. Of a shorter one the error is less than that.
+const LONG_WAIT_NS: u64 = 1_000_000;
+
+/// When there was something to read at the earliest, after a wait in which there was nothing at first.
+///
+/// The kernel's stamps do not tell it. Of a byte stream they are those of the packets: one that arrived while a packet before it was
+/// missing could not be read then, and its stamp is earlier than that by as long as it took to send the missing one again. But a
+/// thread that waits is woken as soon as there is something to read, and goes on as soon as it has a processor; for how long it had
+/// to wait for that, it knows.
+#[derive(Debug, Default)]
+pub(super) struct Roused {
+    waits: Option<OwnWaits>,
+    /// What it had waited at which time, both ns.
+    known: Option<(u64, u64)>,
+}
+
+impl Roused {
+    /// Of the calling thread.
+    pub(super) fn of_this_thread() -> Roused {
+        Roused { waits: OwnWaits::of_this_thread(), known: None }
+    }
+
+    /// Before a wait that begins now.
+    fn before(&mut self, now_ns: u64) {
+        if self.known.is_none_or(|(at_ns, _)| now_ns.saturating_sub(at_ns) >= LONG_WAIT_NS) {
+            self.known = self.waits.as_ref().and_then(OwnWaits::ns).map(|waited_ns| (now_ns, waited_ns));
+        }
+    }
+
+    /// After it: what can be read now, could not be read before this.
+    fn after(&self, began_ns: u64, now_ns: u64) -> u64 {
+        let is_long = now_ns.saturating_sub(began_ns) >= LONG_WAIT_NS;
+        let waited = || Some(self.waits.as_ref()?.ns()?.saturating_sub(self.known?.1));
+        let roused = if is_long { waited().map(|waited_ns| now_ns.saturating_sub(waited_ns)) } else { None };
+        roused.unwrap_or(0).max(began_ns)
+    }
+}
+
 impl Worker {
     /// Waits for events until `until`; returns a time by which everything that had arrived was reported.
     ///
     /// If the next operations of an open loop are due soon, the thread is not woken before: answers are read when it is
     /// awake anyway, which halves the wake-ups and saves a third of the CPU or more. The kernel has stamped them with
-    /// their arrival times.
+    /// their arrival times; where it was waited for them, see [`Roused`].
     ///
     /// The price: if several answers have arrived on one connection, all get the time of the last, so some times are
     /// too late by less than the wait. The mean error is λW²/6 for λ answers a second per connection, read every W
@@ -46,7 +85,12 @@ impl Worker {
             (limit_ns, looked_ns) = (0, monotonic_ns());
         }
         let limit = (until < u64::MAX).then_some(limit_ns);
+        let waits = limit != Some(0);
+        if waits {
+            self.roused.before(now);
+        }
         self.epoll.wait(limit).map_err(LoadError::system("waiting for events"))?;
+        self.roused_ns = if waits && self.epoll.count() > 0 { self.roused.after(now, monotonic_ns()) } else { 0 };
         Ok(looked_ns)
     }
 

@@ -21,6 +21,7 @@ use super::{
     ledger::{Ledger, Recent},
     operations::{Handle, OperationState, Operations},
     page::{Part, Shape},
+    waiting::Roused,
     watching::Watching,
     wheel::Wheel,
 };
@@ -142,6 +143,9 @@ pub(super) struct Worker {
     pub(super) coalesce_ns: u64,
     /// What is read in this turn did not arrive before this time.
     pub(super) unread_ns: u64,
+    pub(super) roused: Roused,
+    /// What the last wait found could not be read before this.
+    pub(super) roused_ns: u64,
     /// When operations of an open loop were last started, and how many.
     pub(super) last_start_ns: u64,
     pub(super) last_starts: usize,
@@ -228,7 +232,7 @@ impl Worker {
             attempt_timeout_ns: attempt_timeout.map(|timeout| timeout.as_nanos() as u64),
             counts_attempts,
             statements: workload.statements(),
-            workload: workload.thread(index, config.threads),
+            workload: workload.thread(config.number_of(index), config.threads_of_all()),
             driven,
             epoll,
             waker,
@@ -259,6 +263,8 @@ impl Worker {
             horizon_ns: 0,
             coalesce_ns: held_back_ns(config.tick),
             unread_ns: 0,
+            roused: Roused::default(),
+            roused_ns: 0,
             last_start_ns: 0,
             last_starts: 0,
             stopping: None,
@@ -270,6 +276,7 @@ impl Worker {
     /// Runs until told to stop.
     pub(super) fn run(mut self) -> Result<Final, LoadError> {
         self.connect_driver()?;
+        self.roused = Roused::of_this_thread();
         loop {
             let now = monotonic_ns();
             self.attend(now);

@@ -54,6 +54,13 @@ impl Attachment {
     /// Enters these hosts, and opens there what diverting by this way takes.
     pub(crate) fn prepare(way: Way, specs: Vec<AttachedSpec>) -> Result<Prepared, NetworkError> {
         check::check(&specs)?;
+        if let (Way::Queue, Some(elsewhere)) = (way, specs.iter().find(|spec| spec.is_elsewhere())) {
+            return Err(NetworkError::Spec(format!(
+                "packets wait where they arrive by this way, and host {} is on another machine; it takes a kernel that can \
+                 forward them where they leave (brownout doctor)",
+                elsewhere.name
+            )));
+        }
         let exits: usize = specs.iter().map(|spec| spec.exits.len()).sum();
         let per_host = FILES_PER_HOST + FILES_PER_ARRIVAL;
         allow_files(specs.len(), per_host * specs.len() as u64 + FILES_PER_EXIT * exits as u64)?;
@@ -92,6 +99,11 @@ impl Attachment {
     /// Has this host be where `spec` says.
     pub(crate) fn reattach(&self, host: &Host, spec: AttachedSpec, emulator: &Emulator) -> Result<(), NetworkError> {
         lock(&self.state).reattach(host, spec, emulator)
+    }
+
+    /// Whether a host stands for all that is outside.
+    pub(crate) fn is_outside(&self, host: HostId) -> bool {
+        state::outside(&lock(&self.state).specs) == Some(host)
     }
 
     /// In which way packets are diverted.

@@ -13,7 +13,7 @@ pub(super) fn check(hosts: &[AttachedSpec]) -> Result<(), NetworkError> {
     if hosts.is_empty() || hosts.len() > MOST_HOSTS {
         return refuse(format!("it has {} hosts; give it 1 to {MOST_HOSTS}", hosts.len()));
     }
-    if let [one, other, ..] = hosts.iter().filter(|host| host.is_outside).collect::<Vec<_>>()[..] {
+    if let [one, other, ..] = hosts.iter().filter(|host| host.is_outside()).collect::<Vec<_>>()[..] {
         return refuse(format!("{} and {} both stand for all that is outside; let one do so", one.name, other.name));
     }
     let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
@@ -41,6 +41,11 @@ pub(super) fn check(hosts: &[AttachedSpec]) -> Result<(), NetworkError> {
 fn check_exits(host: &AttachedSpec, names: &HashSet<&String>) -> Result<(), NetworkError> {
     let refuse = |message: String| Err(NetworkError::Spec(message));
     let AttachedSpec { name, exits, .. } = host;
+    if host.is_elsewhere() && !exits.is_empty() {
+        return refuse(format!(
+            "host {name} is on another machine, so that nothing it sends leaves by an interface of this one"
+        ));
+    }
     let mut interfaces = HashSet::new();
     for exit in exits {
         let interface = &exit.interface;
@@ -63,7 +68,7 @@ fn check_exits(host: &AttachedSpec, names: &HashSet<&String>) -> Result<(), Netw
 /// In one namespace there is one interface that packets leave by, and no telling whose they are.
 fn check_namespaces(hosts: &[AttachedSpec]) -> Result<(), NetworkError> {
     let mut known: Vec<((u64, u64), &str)> = Vec::new();
-    for host in hosts {
+    for host in hosts.iter().filter(|host| !host.is_elsewhere()) {
         let namespace = namespace_of(host)?;
         if let Some((_, other)) = known.iter().find(|(other, _)| *other == namespace) {
             return Err(NetworkError::Spec(format!(
@@ -87,7 +92,10 @@ pub(super) fn namespace_of(host: &AttachedSpec) -> Result<(u64, u64), NetworkErr
 mod tests {
     use std::{fs::File, sync::Arc};
 
-    use super::{super::spec::Exit, *};
+    use super::{
+        super::spec::{AttachedKind, Exit},
+        *,
+    };
 
     /// Each in a namespace of its own, as far as the file tells.
     fn host(name: &str, addresses: &[&str]) -> AttachedSpec {
@@ -97,7 +105,7 @@ mod tests {
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
             namespace: Arc::new(file),
             exits: vec![Exit { interface: "eth0".into(), to: None }],
-            is_outside: false,
+            kind: AttachedKind::Host,
         }
     }
 
@@ -118,7 +126,7 @@ mod tests {
                 "10.0.0.1 of host b is named twice",
                 refused(|hosts| hosts[1].addresses.push("10.0.0.1".parse().unwrap())),
             ),
-            ("both stand for", refused(|hosts| hosts.iter_mut().for_each(|host| host.is_outside = true))),
+            ("both stand for", refused(|hosts| hosts.iter_mut().for_each(|host| host.kind = AttachedKind::Outside))),
             ("share a network namespace", refused(|hosts| hosts[1].namespace = Arc::clone(&hosts[0].namespace))),
             (
                 "eth0 of host a is named twice",
@@ -129,10 +137,23 @@ mod tests {
             ),
             ("leads to c, which", refused(|hosts| hosts[0].exits[0].to = Some(vec!["c".into()]))),
             ("leads to itself", refused(|hosts| hosts[0].exits[0].to = Some(vec!["a".into()]))),
+            ("b is on another machine", refused(|hosts| hosts[1].kind = AttachedKind::Elsewhere)),
         ] {
             assert!(error.contains(reason), "{reason}: {error}");
         }
         assert!(check(&[]).is_err());
+    }
+
+    #[test]
+    fn hosts_of_other_machines_have_no_namespace_here_and_so_none_that_is_anothers() {
+        let [one, mut other] = [host("a", &["10.0.0.1"]), host("b", &["10.0.0.2"])];
+        (other.kind, other.namespace) = (AttachedKind::Elsewhere, Arc::clone(&one.namespace));
+        other.exits.clear();
+        let mut third =
+            AttachedSpec { name: "c".into(), addresses: vec!["10.0.0.3".parse().unwrap()], ..other.clone() };
+        assert!(check(&[one.clone(), other.clone(), third.clone()]).is_ok());
+        third.addresses.clone_from(&other.addresses);
+        assert!(check(&[one, other, third]).is_err());
     }
 
     #[test]

@@ -26,6 +26,6 @@ mod trial;
 
 pub(crate) use self::attachment::{Attachment, Prepared};
 pub use self::{
-    spec::{AttachSpec, AttachedSpec, Exit},
+    spec::{AttachSpec, AttachedKind, AttachedSpec, Exit},
     trial::{attach_trials, attach_way},
 };

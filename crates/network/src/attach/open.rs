@@ -23,9 +23,10 @@ use crate::{
 /// The places that have to be open for a host; `None`: where packets arrive.
 pub(super) fn wanted(way: Way, spec: &AttachedSpec) -> Vec<Option<Exit>> {
     match way {
+        _ if spec.is_elsewhere() => Vec::new(),
         Way::Queue => vec![None],
         // Routes of this machine are not ours to lead elsewhere.
-        Way::Route if spec.is_outside => Vec::new(),
+        Way::Route if spec.is_outside() => Vec::new(),
         Way::Forward | Way::Route => spec.exits.iter().cloned().map(Some).collect(),
     }
 }
@@ -68,5 +69,6 @@ pub(super) fn found_in<'a>(way: Way, host: &AttachedSpec, opened: impl Iterator<
         namespace: Arc::clone(&host.namespace),
         interfaces: opened.filter_map(|one| one.device.clone()).collect(),
         holds_arrived: way == Way::Queue,
+        is_elsewhere: host.is_elsewhere(),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn open(spec: &AttachedSpec) -> Result<(Opened, Port), NetworkError> 
         let of_this = sys::interface_mtu(interface).map_err(configure(&format!("read the MTU of {interface}")))?;
         mtu = Some(mtu.map_or(of_this, |least| least.min(of_this)));
     }
-    let queueing = Queueing::open(spec.is_outside)
+    let queueing = Queueing::open(spec.is_outside())
         .map_err(configure("open a netlink socket to nf_tables (CONFIG_NF_TABLES is needed)"))?;
     let packets = PacketQueue::open(QUEUE)
         .map_err(|source| refused((host.as_str(), arrivals()), source, queueing.holder(), REMEDY))?;

@@ -37,13 +37,13 @@ impl State {
     ) -> Result<(), NetworkError> {
         let number = host.id().index();
         let was = &self.specs[number];
-        if was.is_outside != spec.is_outside {
+        if was.kind != spec.kind {
             return Err(NetworkError::Spec(format!(
                 "host {} cannot become another's place while it is attached",
                 spec.name
             )));
         }
-        let is_same_namespace = check::namespace_of(was)? == check::namespace_of(&spec)?;
+        let is_same_namespace = was.is_elsewhere() || check::namespace_of(was)? == check::namespace_of(&spec)?;
         let mut specs = self.specs.clone();
         specs[number] = spec.clone();
         check::check(&specs)?;

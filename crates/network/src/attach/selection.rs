@@ -15,10 +15,10 @@ pub(super) fn leaving(hosts: &[AttachedSpec], number: usize, exit: &Exit) -> Div
         let is_reached = exit.to.as_ref().is_none_or(|to| to.contains(&other.name));
         other.name != host.name && is_reached
     };
-    let reaches_outside = hosts.iter().any(|other| other.is_outside && is_receiver(other));
+    let reaches_outside = hosts.iter().any(|other| other.is_outside() && is_receiver(other));
     Diverted {
-        from: match host.is_outside {
-            true => Addresses::AllBut(addresses(hosts, |other| !other.is_outside)),
+        from: match host.is_outside() {
+            true => Addresses::AllBut(addresses(hosts, |other| !other.is_outside())),
             false => Addresses::Any,
         },
         to: if reaches_outside {
@@ -36,11 +36,11 @@ pub(super) fn leaving(hosts: &[AttachedSpec], number: usize, exit: &Exit) -> Div
 pub(super) fn arriving(hosts: &[AttachedSpec], number: usize) -> Diverted {
     let host = &hosts[number];
     let is_other = |other: &AttachedSpec| other.name != host.name;
-    if host.is_outside {
+    if host.is_outside() {
         let others = addresses(hosts, is_other);
         return Diverted { from: Addresses::These(others.clone()), to: Addresses::AllBut(others) };
     }
-    let from = match hosts.iter().any(|other| other.is_outside) {
+    let from = match hosts.iter().any(|other| other.is_outside()) {
         true => Addresses::AllBut(host.addresses.clone()),
         false => Addresses::These(addresses(hosts, is_other)),
     };
@@ -63,7 +63,7 @@ fn addresses(hosts: &[AttachedSpec], of: impl Fn(&AttachedSpec) -> bool) -> Vec<
 mod tests {
     use std::{fs::File, sync::Arc};
 
-    use super::*;
+    use super::{super::spec::AttachedKind, *};
 
     fn host(name: &str, addresses: &[&str], is_outside: bool) -> AttachedSpec {
         AttachedSpec {
@@ -71,7 +71,7 @@ mod tests {
             addresses: ips(addresses),
             namespace: Arc::new(File::open("/dev/null").unwrap().into()),
             exits: Vec::new(),
-            is_outside,
+            kind: if is_outside { AttachedKind::Outside } else { AttachedKind::Host },
         }
     }
 

@@ -25,8 +25,30 @@ pub struct AttachedSpec {
     /// The interfaces by which what it sends leaves: its own (`eth0`), or, of the host that stands for all others, this machine's
     /// ends of the containers' (`vethab12`). A host without any is only sent to.
     pub exits: Vec<Exit>,
-    /// Stands for all addresses that are no other host's: at most one host.
-    pub is_outside: bool,
+    /// What it stands for.
+    pub kind: AttachedKind,
+}
+
+/// What a host of an attached network stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttachedKind {
+    /// Itself, in its namespace.
+    Host,
+    /// All addresses that are no other host's, beside its own: at most one host.
+    Outside,
+    /// A host of another machine, which cannot be entered and is only sent to: links *to* it are carried here, and links from it
+    /// there. Its namespace is not looked at, and it has no exits.
+    Elsewhere,
+}
+
+impl AttachedSpec {
+    pub(super) fn is_outside(&self) -> bool {
+        self.kind == AttachedKind::Outside
+    }
+
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.kind == AttachedKind::Elsewhere
+    }
 }
 
 /// An interface by which packets of a host leave, in the host's namespace. It has to be an Ethernet one.

@@ -58,7 +58,7 @@ pub(super) fn routes(specs: &[AttachedSpec]) -> Routes {
 
 /// The host that stands for all that is outside.
 pub(super) fn outside(specs: &[AttachedSpec]) -> Option<HostId> {
-    hosts(specs).find(|(_, spec)| spec.is_outside).map(|(id, _)| id)
+    hosts(specs).find(|(_, spec)| spec.is_outside()).map(|(id, _)| id)
 }
 
 fn hosts(specs: &[AttachedSpec]) -> impl Iterator<Item = (HostId, &AttachedSpec)> {

@@ -15,7 +15,7 @@ use super::{
     forward,
     opened::Opened,
     queue, route,
-    spec::{AttachedSpec, Exit},
+    spec::{AttachedKind, AttachedSpec, Exit},
 };
 use crate::{
     emulator::{Port, gso},
@@ -235,7 +235,7 @@ fn host(name: &str, address: Ipv4Addr) -> Result<AttachedSpec, NetworkError> {
         addresses: vec![IpAddr::from(address)],
         namespace: Arc::new(namespace.into()),
         exits: Vec::new(),
-        is_outside: false,
+        kind: AttachedKind::Host,
     })
 }
 

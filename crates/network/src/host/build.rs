@@ -75,7 +75,9 @@ pub(super) fn build(id: HostId, spec: &HostSpec, settings: &Settings) -> Result<
     let service = settings.has_overlay.then(|| spec.service());
     let interfaces = vec![INTERFACE.to_owned()];
     let before = ChecksumErrors::default();
-    let home = Arc::new(Home { address, address6, namespace, statistics, interfaces, holds_arrived: false, before });
+    let (holds_arrived, is_elsewhere) = (false, false);
+    let home = Home { address, address6, namespace, statistics, interfaces, holds_arrived, is_elsewhere, before };
+    let home = Arc::new(home);
     let inner = Inner { id, name, service, congestion_control, home: RwLock::new(home) };
     Ok((Host(Arc::new(inner)), tun))
 }

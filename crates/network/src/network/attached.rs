@@ -1,10 +1,13 @@
 //! Networks of hosts that others have made.
 
+use brownout_base::{HostId, Link};
+
 use super::Network;
 use crate::{
     attach::{AttachSpec, AttachedSpec, Attachment, Prepared, attach_way},
     emulator::{self, Announcement},
     error::NetworkError,
+    host::Host,
     limits::{ETHERNET_MTU, LARGEST_MTU},
     overlay::ServiceHost,
     way::Way,
@@ -87,6 +90,14 @@ impl Network {
     /// Whether others have made this network.
     pub fn is_attached(&self) -> bool {
         self.attachment.is_some()
+    }
+
+    /// Whether a link is carried here. Of hosts on several machines each link is carried on one: where it begins, or, if it comes from
+    /// outside, where it ends.
+    pub fn carries(&self, link: Link) -> bool {
+        let is_elsewhere = |host: HostId| self.hosts.get(host.index()).is_none_or(Host::is_elsewhere);
+        let comes_from_outside = self.attachment.as_ref().is_some_and(|attachment| attachment.is_outside(link.from));
+        !is_elsewhere(if comes_from_outside { link.to } else { link.from })
     }
 
     /// In which way it was attached to; `None` for a network that we have made. What links cannot do by it, they refuse:

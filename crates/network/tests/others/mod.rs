@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_network::{AttachSpec, AttachedSpec, Exit, Link, Network, Way, attach_trials};
+use brownout_network::{AttachSpec, AttachedKind, AttachedSpec, Exit, Link, Network, Way, attach_trials};
 
 use super::common::PATIENCE;
 
@@ -224,7 +224,7 @@ impl Others {
             addresses: vec![address(number + 2), format!("fd99::{}", number + 2).parse().unwrap()],
             namespace: Arc::clone(&self.containers[number].0),
             exits: vec![Exit { interface: "eth0".into(), to: None }],
-            is_outside: false,
+            kind: AttachedKind::Host,
         }
     }
 
@@ -237,7 +237,7 @@ impl Others {
             addresses: vec![address(1), "fd99::1".parse().unwrap()],
             namespace: Arc::clone(&self.load.0),
             exits: (0..CONTAINERS.len()).map(exit).collect(),
-            is_outside: true,
+            kind: AttachedKind::Outside,
         }
     }
 

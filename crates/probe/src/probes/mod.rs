@@ -22,7 +22,12 @@ use brownout_machine::{Scheduling, run_urgently};
 
 use self::prober::{Prober, Shared};
 pub use self::{health::ProbeHealth, window::ProbeSample};
-use crate::{error::ProbeError, moves::Move, selection::Selection, socket::Socket};
+use crate::{
+    error::ProbeError,
+    moves::Move,
+    selection::{Selection, from_here},
+    socket::Socket,
+};
 
 /// One below an emulator that carries the packets, so that a probe never delays one.
 const FIFO_PRIORITY: u8 = 19;
@@ -53,13 +58,15 @@ impl Probes {
         Duration::from_secs(1) * u32::try_from(links).unwrap_or(u32::MAX) / Self::BUDGET
     }
 
-    /// Starts to probe every link of `network` once per `interval`, spread evenly to within 2 ms.
+    /// Starts to probe every link of `network` that begins on this machine once per `interval`, spread evenly to within 2 ms.
     ///
     /// # Errors
     /// [`ProbeError::Budget`] when `interval` is below [`Probes::shortest_interval`];
     /// [`ProbeError::Socket`] when a host's socket cannot be made.
     pub fn start(network: &dyn Mesh, interval: Duration) -> Result<Probes, ProbeError> {
-        Self::start_on(network, &Link::all(network.enterable_hosts().len()), interval)
+        let is_here = |link: &Link| network.elsewhere(link.from).is_none();
+        let all = Link::all(network.enterable_hosts().len());
+        Self::start_on(network, &all.into_iter().filter(is_here).collect::<Vec<_>>(), interval)
     }
 
     /// The same for some of its links only; one that is named twice is probed once.
@@ -72,6 +79,7 @@ impl Probes {
         if interval < shortest {
             return Err(ProbeError::Budget { links: selection.len(), interval, budget: Self::BUDGET, shortest });
         }
+        from_here(network, selection.links())?;
         let sockets = Socket::open_all(network)?;
         let shared = Arc::new(Shared::default());
         let links = selection.links().to_vec();
@@ -103,6 +111,11 @@ impl Probes {
         let (there, ()) = Socket::open_in(there, || ())?;
         self.shared.moves.tell(Move::Came { host, there });
         Ok(())
+    }
+
+    /// The same of a host on another machine, which is where its arrivals say.
+    pub fn back(&self, host: HostId) {
+        self.shared.moves.tell(Move::Back { host });
     }
 
     /// All samples that settled since this was last called: answered, or too old to be answered.

@@ -22,7 +22,7 @@ use crate::{
     moves::{Move, Moves},
     selection::Selection,
     socket::{Socket, can_pass},
-    stamps::{STAMPS_AFTER_NS, WallClock},
+    stamps::{STAMPS_AFTER_NS, Stamp, WallClock},
 };
 
 /// See [`super::Probes::LATE`].
@@ -63,8 +63,8 @@ pub(super) struct Prober {
     overflows: Vec<Overflow>,
     /// Per host, whether it is not there at the moment.
     away: Vec<bool>,
-    /// Of one round: the probes that arrived, with the kernel's stamps.
-    arrivals: Vec<(Datagram, Option<u64>)>,
+    /// Of one round: the probes that arrived, with their stamps.
+    arrivals: Vec<(Datagram, Option<Stamp>)>,
     settled: Vec<ProbeSample>,
 }
 
@@ -133,6 +133,11 @@ impl Prober {
                         (*socket, self.overflows[at], self.away[at]) = (there, Overflow::default(), false);
                     }
                 }
+                Move::Back { host } => {
+                    if let Some(away) = self.away.get_mut(host.index()) {
+                        *away = false;
+                    }
+                }
             }
         }
     }
@@ -195,7 +200,7 @@ impl Prober {
                 let new = self.overflows[host].note(received.overflowed, monotonic_ns());
                 add(&self.shared.health.overflowed, u64::from(new));
                 let probe = Datagram::decode(&buffer[..received.length]).filter(|probe| probe.link.to.index() == host);
-                self.arrivals.extend(probe.map(|probe| (probe, received.realtime_ns)));
+                self.arrivals.extend(probe.map(|probe| (probe, received.arrived)));
             }
         }
         let round = self.wall.next_round();

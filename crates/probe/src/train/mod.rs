@@ -24,7 +24,12 @@ use self::{
     room::Room,
     trainer::{Shared, Trainer},
 };
-use crate::{error::ProbeError, moves::Move, selection::Selection, socket::Socket};
+use crate::{
+    error::ProbeError,
+    moves::Move,
+    selection::{Selection, from_here},
+    socket::Socket,
+};
 
 /// One below the probes, so that a train never delays one.
 const FIFO_PRIORITY: u8 = 18;
@@ -63,6 +68,7 @@ impl Trains {
             (*link, Plan::of(&spec, packet_bytes, expected))
         };
         let plans: Vec<_> = selection.links().iter().map(plan).collect();
+        from_here(network, selection.links())?;
         let packet_rate: f64 = plans.iter().map(|(_, plan)| plan.packet_rate()).sum();
         if packet_rate > f64::from(Self::BUDGET) {
             return Err(ProbeError::Trains(format!(
@@ -73,7 +79,7 @@ impl Trains {
             )));
         }
 
-        let sockets = Socket::open_with(network, Room::here)?;
+        let sockets = Socket::open_with(network, Room::here, Room::elsewhere)?;
         let shared = Arc::new(Shared::default());
         let trainer = Trainer::new(sockets, plans, spec.payload, packet_bytes, network.holds(), Arc::clone(&shared));
         let priority = network.is_realtime().then_some(FIFO_PRIORITY);
@@ -102,6 +108,11 @@ impl Trains {
     pub fn came(&self, host: HostId, there: &dyn EnterableHost) -> Result<(), ProbeError> {
         self.shared.moves.tell(Move::Came { host, there: Socket::open_in(there, Room::here)? });
         Ok(())
+    }
+
+    /// The same of a host on another machine, which is where its arrivals say.
+    pub fn back(&self, host: HostId) {
+        self.shared.moves.tell(Move::Back { host });
     }
 
     /// All trains that ended since this was last called.

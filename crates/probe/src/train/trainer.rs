@@ -142,6 +142,11 @@ impl Trainer {
                         (*place, self.rooms[at], self.dropped[at], self.away[at]) = (socket, room, 0, false);
                     }
                 }
+                Move::Back { host } => {
+                    if let Some(away) = self.away.get_mut(host.index()) {
+                        *away = false;
+                    }
+                }
             }
         }
     }
@@ -186,7 +191,7 @@ impl Trainer {
                 let damaged = dropped.wrapping_sub(std::mem::replace(&mut self.dropped[host], dropped));
                 let packet =
                     TrainPacket::read(&buffer[..received.length]).filter(|packet| packet.link.to.index() == host);
-                arrivals.extend(packet.map(|packet| (packet, received.realtime_ns, damaged)));
+                arrivals.extend(packet.map(|packet| (packet, received.arrived, damaged)));
             }
             // Where there was no room, nobody knows for which packets.
             if self.dropped[host] != before && self.rooms[host].lacked() {

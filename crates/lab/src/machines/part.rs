@@ -1,0 +1,382 @@
+//! A part of a trial: what it is told, what it tells, and its end.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{Read, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use brownout_base::clock::monotonic_ns;
+use brownout_record::{MachineClockRow, Recorder, TrialRow};
+
+use super::{
+    LEASE, agent, load,
+    message::{Asked, FromPart, Order, PartTick, Peer, Role, ToPart, read_message, write_file, write_message},
+    relay::Clocks,
+};
+use crate::{
+    Design, LabError,
+    experiment::{ContainersFound, Source},
+    ground::Interrupts,
+    plan::Plan,
+    progress::{Progress, Tick},
+    provided::Found,
+    spec::{LabSpec, Runs},
+};
+
+/// Between two looks at whether the controller is still there.
+const LOOK: Duration = Duration::from_millis(100);
+/// Exchanges with each other machine until its clock is known well enough to begin.
+const ENOUGH_EXCHANGES: usize = 12;
+/// For those.
+const KNOWN_WITHIN: Duration = Duration::from_secs(20);
+/// The number of the only trial in a part's record.
+pub(super) const TRIAL: u32 = 1;
+
+/// What comes from the controller, and goes to it.
+pub(super) struct Line {
+    from: Receiver<ToPart>,
+    to: Arc<Mutex<Box<dyn Write + Send>>>,
+}
+
+impl Line {
+    /// The next message that has come by now.
+    pub(super) fn next(&self) -> Option<ToPart> {
+        self.from.try_recv().ok()
+    }
+
+    /// The next message, or none if it does not come within so long; an error if the controller is gone.
+    pub(super) fn wait(&self, within: Duration) -> Result<Option<ToPart>, LabError> {
+        match self.from.recv_timeout(within) {
+            Ok(message) => Ok(Some(message)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(LabError::Interrupted),
+        }
+    }
+
+    /// A controller that does not hear it will be missed soon enough.
+    pub(super) fn tell(&self, message: &FromPart) {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_message(to.as_mut(), message);
+    }
+
+    /// For others who tell, too.
+    pub(super) fn teller(&self) -> Teller {
+        Teller(Arc::clone(&self.to))
+    }
+}
+
+/// Tells the controller, from another thread.
+#[derive(Clone)]
+pub(super) struct Teller(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Teller {
+    pub(super) fn tell(&self, message: &FromPart) {
+        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_message(to.as_mut(), message);
+    }
+}
+
+/// What is known of the trial.
+pub(super) struct Task {
+    pub(super) machine: String,
+    pub(super) plan: Plan,
+    pub(super) seed: u64,
+    pub(super) sabotage: bool,
+    pub(super) interrupts: Interrupts,
+    pub(super) spec: LabSpec,
+}
+
+/// What a part leaves.
+pub(super) struct Left {
+    /// Of all exchanges with the axis; none: it is the axis.
+    pub(super) exchanges: Vec<[u64; 4]>,
+    /// The zero of its record, by its own clock.
+    pub(super) zero_ns: u64,
+}
+
+/// How the axis' times are this machine's.
+#[derive(Clone)]
+pub(super) struct Axis {
+    /// Whose clock the axis is; none: this machine's own.
+    machine: Option<String>,
+    pub(super) clocks: Arc<Mutex<Clocks>>,
+}
+
+impl Axis {
+    /// Begins to ask all of these machines for their clocks; the first of them is the axis.
+    pub(super) fn among(
+        own: &str,
+        peers: &[Peer],
+        asked: impl Fn(&Peer) -> bool,
+        realtime: bool,
+        clocks: &Arc<Mutex<Clocks>>,
+    ) -> Result<Axis, LabError> {
+        let axis = peers.first().filter(|axis| axis.machine != own).map(|axis| axis.machine.clone());
+        let others = peers.iter().filter(|peer| peer.machine != own && asked(peer));
+        let others: BTreeMap<String, SocketAddr> = others.map(|peer| (peer.machine.clone(), peer.clock)).collect();
+        let any = std::net::Ipv4Addr::UNSPECIFIED.into();
+        let asking = Clocks::ask(others.into_iter(), any, realtime)?;
+        *clocks.lock().unwrap_or_else(PoisonError::into_inner) = asking;
+        Ok(Axis { machine: axis, clocks: Arc::clone(clocks) })
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Clocks> {
+        self.clocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all clocks are known; how exactly the axis' is, ns.
+    pub(super) fn wait(&self, interrupts: Interrupts) -> Result<u64, LabError> {
+        let until = monotonic_ns() + KNOWN_WITHIN.as_nanos() as u64;
+        loop {
+            let unknown: Vec<String> = {
+                let clocks = self.known();
+                let few = |machine: &&str| clocks.exchanges(machine).len() < ENOUGH_EXCHANGES;
+                clocks.machines().filter(few).map(str::to_owned).collect()
+            };
+            if unknown.is_empty() {
+                return match &self.machine {
+                    None => Ok(0),
+                    Some(_) => self.now().map(|(_, error_ns)| error_ns),
+                };
+            }
+            if interrupts.any() {
+                return Err(LabError::Interrupted);
+            }
+            if monotonic_ns() > until {
+                return Err(LabError::Machine(format!(
+                    "{} does not answer for its clock: machines have to reach each other by UDP (is there a firewall, or a \
+                     network policy?)",
+                    unknown.join(", ")
+                )));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// This moment on the axis, and how exactly that is known, ns.
+    pub(super) fn now(&self) -> Result<(u64, u64), LabError> {
+        self.on_axis(monotonic_ns())
+    }
+
+    pub(super) fn on_axis(&self, own_ns: u64) -> Result<(u64, u64), LabError> {
+        let Some(machine) = &self.machine else { return Ok((own_ns, 0)) };
+        let offsets = self.known().newest(machine);
+        offsets.and_then(|offsets| offsets.on_server(own_ns)).ok_or_else(|| apart(machine))
+    }
+
+    /// A time of the axis by this machine's clock.
+    pub(super) fn on_own(&self, axis_ns: u64) -> Result<u64, LabError> {
+        let Some(machine) = &self.machine else { return Ok(axis_ns) };
+        let offsets = self.known().newest(machine);
+        offsets.and_then(|offsets| offsets.on_asking(axis_ns)).map(|(own_ns, _)| own_ns).ok_or_else(|| apart(machine))
+    }
+
+    /// What is known of all other clocks at this moment, for the record.
+    pub(super) fn rows(&self, own: &str, recorder: &Recorder) -> Vec<MachineClockRow> {
+        let (clocks, now_ns) = (self.known(), monotonic_ns());
+        let row = |other: &str| {
+            let offset = clocks.newest(other)?.at(now_ns)?;
+            Some(MachineClockRow {
+                machine: own.to_owned(),
+                other: other.to_owned(),
+                at_ns: recorder.at(now_ns),
+                ahead_ns: offset.ahead_ns,
+                error_ns: offset.error_ns,
+            })
+        };
+        clocks.machines().filter_map(row).collect()
+    }
+
+    /// All that was exchanged with the axis.
+    pub(super) fn exchanges(&self) -> Vec<[u64; 4]> {
+        let Some(machine) = &self.machine else { return Vec::new() };
+        let all = self.known().exchanges(machine);
+        all.into_iter().map(|one| [one.asked_ns, one.came_ns, one.answered_ns, one.heard_ns]).collect()
+    }
+}
+
+fn apart(machine: &str) -> LabError {
+    LabError::Trial(format!(
+        "the clock of {machine} is not known any more: it has been set or stopped, or nobody answers"
+    ))
+}
+
+/// Makes a part of a trial, as it is told over `from`, and tells over `to`. Ends when the trial does, or when the controller is gone.
+/// Returns an exit code.
+pub fn part(from: impl Read + Send + 'static, to: impl Write + Send + 'static, interrupts: Interrupts) -> u8 {
+    let to: Arc<Mutex<Box<dyn Write + Send>>> = Arc::new(Mutex::new(Box::new(to)));
+    let line = match listen(from, Arc::clone(&to), interrupts) {
+        Ok(line) => line,
+        Err(error) => return tell_failure(&Teller(to), &error),
+    };
+    let teller = line.teller();
+    match work(&line, interrupts) {
+        Ok(()) => 0,
+        Err(error) => tell_failure(&teller, &error),
+    }
+}
+
+fn tell_failure(to: &Teller, error: &LabError) -> u8 {
+    to.tell(&FromPart::Failed { text: error.to_string(), exit_code: error.exit_code() });
+    error.exit_code()
+}
+
+/// Hears the controller on a thread of its own, and asks for the end when it has not been heard for too long.
+fn listen(
+    mut from: impl Read + Send + 'static,
+    to: Arc<Mutex<Box<dyn Write + Send>>>,
+    interrupts: Interrupts,
+) -> Result<Line, LabError> {
+    let (sender, receiver) = mpsc::channel();
+    let heard_ns = Arc::new(AtomicU64::new(monotonic_ns()));
+    let heard = Arc::clone(&heard_ns);
+    let failed = |source| LabError::Ground { doing: "hear the controller", source };
+    // Both end with the process.
+    thread::Builder::new()
+        .name("controller".to_owned())
+        .spawn(move || {
+            while let Ok(Some(message)) = read_message::<ToPart>(&mut from) {
+                heard.store(monotonic_ns(), Ordering::Relaxed);
+                if !matches!(message, ToPart::Lease) && sender.send(message).is_err() {
+                    return;
+                }
+            }
+            // What was told ahead goes on for as long as the lease does.
+            let last_ns = heard.load(Ordering::Relaxed);
+            while monotonic_ns().saturating_sub(last_ns) < LEASE.as_nanos() as u64 {
+                thread::sleep(LOOK);
+            }
+        })
+        .map_err(failed)?;
+    thread::Builder::new()
+        .name("lease".to_owned())
+        .spawn(move || {
+            loop {
+                thread::sleep(LOOK);
+                let since_ns = monotonic_ns().saturating_sub(heard_ns.load(Ordering::Relaxed));
+                if since_ns > LEASE.as_nanos() as u64 {
+                    interrupts.raise();
+                    return;
+                }
+            }
+        })
+        .map_err(failed)?;
+    Ok(Line { from: receiver, to })
+}
+
+fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
+    let order = loop {
+        match line.wait(LEASE)? {
+            Some(ToPart::Order(order)) => break order,
+            Some(ToPart::Look(selection)) => {
+                let found = ContainersFound::find(&selection).map_err(LabError::Machine)?;
+                let text = serde_json::to_string(&found).map_err(|error| LabError::Machine(error.to_string()))?;
+                line.tell(&FromPart::Found { text });
+                return Ok(());
+            }
+            Some(ToPart::Survey(asked)) => {
+                let source = source(*asked)?;
+                let design = Design::new(&source)?;
+                let found = Found::find(&design.clusters(), source.file(), interrupts, &mut Silent)?;
+                line.tell(&FromPart::Surveyed { software: found.in_directory(Path::new("")).software });
+                return Ok(());
+            }
+            Some(_) => {}
+            None => return Err(LabError::Interrupted),
+        }
+    };
+    let directory = scratch()?;
+    let _gone = RemovedAtTheEnd(&directory);
+    let role = order.role;
+    let task = task(*order, &directory, interrupts)?;
+    let path = directory.join("part.db");
+    let (ended, left) = match role {
+        Role::Agent => agent::agent(&task, line, &path)?,
+        Role::Load { number, of } => load::load(&task, brownout_load::Part { number, of }, line, &path)?,
+    };
+    // Whatever happened: what was seen is told.
+    let interrupted = matches!(ended, Err(LabError::Interrupted));
+    let failure = ended.err().filter(|_| !interrupted).map(|error| error.to_string());
+    let failed = |source| LabError::Directory { doing: "read the record of", path: path.clone(), source };
+    let record = fs::metadata(&path).map_err(failed)?.len();
+    let Left { exchanges, zero_ns } = left;
+    let over = FromPart::Over { failure, interrupted, exchanges, zero_ns, record };
+    let mut to = line.to.lock().unwrap_or_else(PoisonError::into_inner);
+    let told = write_message(to.as_mut(), &over).and_then(|()| write_file(to.as_mut(), &mut File::open(&path)?));
+    told.map_err(|source| LabError::Ground { doing: "give the controller the record", source })
+}
+
+/// A directory of its own, which goes at the end.
+fn scratch() -> Result<PathBuf, LabError> {
+    let path = std::env::temp_dir().join(format!("brownout-part-{}", std::process::id()));
+    let failed = |source| LabError::Directory { doing: "make", path: path.clone(), source };
+    // One of a process of this number that was killed.
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).map_err(failed)?;
+    Ok(path)
+}
+
+struct RemovedAtTheEnd<'a>(&'a Path);
+
+impl Drop for RemovedAtTheEnd<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.0);
+    }
+}
+
+fn source(asked: Asked) -> Result<Source, LabError> {
+    let Asked { file, text, set, attached } = asked;
+    let mut source = Source::from_text(&file, text)?.with_attached(attached);
+    set.iter().try_for_each(|assignment| source.set(assignment))?;
+    Ok(source)
+}
+
+/// Nobody looks on.
+struct Silent;
+
+impl Progress for Silent {
+    fn of_lab(&mut self, _: u32) {}
+    fn step(&mut self, _: &str) {}
+    fn note(&mut self, _: &str) {}
+    fn hand_over(&mut self) {}
+    fn tick(&mut self, _: &Tick) {}
+}
+
+fn task(order: Order, directory: &Path, interrupts: Interrupts) -> Result<Task, LabError> {
+    let Order { asked, mut provided, levels, planned, attempt, sabotage, machine, role } = order;
+    let mut design = Design::new(&source(asked)?)?;
+    levels.iter().try_for_each(|level| design.cell_of(level).map(drop))?;
+    let (seed, plan) = design.drawn(planned.into(), attempt)?;
+    directory.clone_into(&mut provided.directory);
+    let spec = provided.furnish(&[&plan.layout])?.pop();
+    let mut spec = spec.ok_or_else(|| LabError::Machine("there is nothing to be made".to_owned()))?;
+    if let Runs::External { ground, .. } = &mut spec.runs {
+        // A load only asks them.
+        *ground = ground.take().filter(|_| role == Role::Agent).map(|found| found.on(&machine));
+    }
+    Ok(Task { machine, plan, seed, sabotage, interrupts, spec })
+}
+
+/// The record of a part, with its only trial.
+pub(super) fn recorder(path: &Path, zero_ns: u64, seed: u64, arm: brownout_record::Arm) -> Result<Recorder, LabError> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ms = u64::try_from(since.as_millis()).unwrap_or(0);
+    let mut recorder = Recorder::create(path, zero_ns, started_unix_ms)?;
+    recorder.batch(|recorder| recorder.trial(&TrialRow::single(seed, 0, arm)))?;
+    Ok(recorder)
+}
+
+/// A tick of a part that sends nothing.
+pub(super) fn tick_of(faults: Vec<String>, busy: f64, seconds: f64, error_ns: Option<u64>) -> FromPart {
+    FromPart::Tick(PartTick { faults, busy, seconds, error_ns, ..PartTick::default() })
+}

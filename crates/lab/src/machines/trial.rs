@@ -1,0 +1,603 @@
+//! One trial over several machines, as the controller makes it.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+
+use brownout_base::clock::monotonic_ns;
+use brownout_clock::offset::{Exchange, Offsets};
+use brownout_record::{
+    Event, Intervals, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialPart, TrialRow, TrialState, merge,
+};
+
+use super::{
+    fleet::{Fleet, Heard, Part, Reach},
+    message::{FarHost, FromPart, Order, PartTick, Peer, Role, ToPart},
+    part::TRIAL,
+};
+use crate::{
+    LabError,
+    ground::Interrupts,
+    paces,
+    plan::{INTERVAL_NS, Phase, Plan},
+    progress::{Course, OperationTick, Progress, Tick},
+    warmup::{self, Second, Settling},
+};
+
+/// Parts are attached, and have opened all that others need of them, by then.
+const READY_WITHIN: Duration = Duration::from_secs(240);
+/// They know each other's clocks by then.
+const KNOWN_WITHIN: Duration = Duration::from_secs(60);
+/// Schemas are made, and nodes connected to, by then.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(120);
+/// How far ahead what comes next is told, ns: longer than any message takes.
+const AHEAD_NS: u64 = 1_500_000_000;
+/// A part has settled and given its record so long after the end, besides the time-out of operations.
+const OVER_WITHIN: Duration = Duration::from_secs(120);
+/// Between two looks at what parts say.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A machine that takes part, and how it is called to [`Reach`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) hosts: Vec<String>,
+}
+
+impl Member {
+    fn row(&self) -> MachineRow {
+        let role = if self.role == Role::Agent { MachineRole::Agent } else { MachineRole::Load };
+        MachineRow { machine: self.name.clone(), role, hosts: self.hosts.clone() }
+    }
+}
+
+/// One attempt at a trial.
+pub(crate) struct MachinesTrial<'a> {
+    pub(crate) plan: &'a Plan,
+    /// How the record has it, before it has begun.
+    pub(crate) row: TrialRow,
+    pub(crate) title: String,
+    pub(crate) course: Course,
+    pub(crate) interrupts: Interrupts,
+    /// Agents first; the first of them is the axis.
+    pub(crate) members: Vec<Member>,
+    pub(crate) reach: &'a dyn Reach,
+    /// What all parts are told alike; machine and role are set for each.
+    pub(crate) order: Order,
+    /// Where the parts' records lie until they are merged.
+    pub(crate) directory: &'a std::path::PathBuf,
+}
+
+/// A moment of the axis, and when that was here, `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, Copy)]
+struct AxisHere {
+    axis_ns: u64,
+    own_ns: u64,
+}
+
+impl AxisHere {
+    fn own(self, axis_ns: u64) -> u64 {
+        (self.own_ns + axis_ns).saturating_sub(self.axis_ns)
+    }
+
+    fn axis(self, own_ns: u64) -> u64 {
+        (self.axis_ns + own_ns).saturating_sub(self.own_ns)
+    }
+}
+
+/// What a part has left.
+struct Ended {
+    exchanges: Vec<Exchange>,
+    zero_ns: u64,
+    record: PathBuf,
+    failure: Option<String>,
+    interrupted: bool,
+}
+
+impl MachinesTrial<'_> {
+    /// Runs it and records it. The record says how it ended, also when this returns an error.
+    pub(crate) fn run(mut self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
+        self.row.starts_ns = recorder.at(monotonic_ns());
+        recorder.batch(|recorder| recorder.trial(&self.row))?;
+        let result = self.with_all(recorder, progress);
+        let mut row = self.row;
+        row.ends_ns = Some(recorder.at(monotonic_ns()));
+        row.state = match &result {
+            Ok(()) => TrialState::Done,
+            Err(LabError::Interrupted) => TrialState::Interrupted,
+            Err(_) => TrialState::Failed,
+        };
+        let recorded = recorder.batch(|recorder| recorder.trial(&row));
+        // What went wrong first is what a person has to know.
+        result.and(recorded.map_err(LabError::from))
+    }
+
+    fn with_all(&self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
+        let count = self.members.len();
+        progress.step(&format!("{}: {count} machine{}", self.title, if count == 1 { "" } else { "s" }));
+        let mut parts = Vec::new();
+        for machine in &self.members {
+            let record = self.directory.join(format!("{}.db", machine.name));
+            parts.push(Part::start(self.reach, &machine.name, machine.row().role, &record)?);
+        }
+        let fleet = Fleet::of(parts)?;
+        for (part, machine) in fleet.parts.iter().zip(&self.members) {
+            let order = Order { machine: machine.name.clone(), role: machine.role, ..self.order.clone() };
+            part.tell(&ToPart::Order(Box::new(order)));
+        }
+        let mut run = Running {
+            trial: self,
+            fleet: &fleet,
+            recorder,
+            progress,
+            ticks: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            here: AxisHere { axis_ns: 0, own_ns: 0 },
+            next_ns: monotonic_ns(),
+            gone: None,
+        };
+        let result = run.through();
+        // Whatever happened, parts heal, and what they have seen is kept, if they can still tell.
+        let ended = run.collect(result.is_err());
+        let Running { here, ended: left, .. } = run;
+        let merged = self.merge(here, &left, recorder);
+        for left in left.values() {
+            // Merged, or of no use.
+            let _ = fs::remove_file(&left.record);
+        }
+        result.and(ended).and(merged)
+    }
+
+    fn merge(&self, here: AxisHere, left: &BTreeMap<String, Ended>, recorder: &mut Recorder) -> Result<(), LabError> {
+        let axis = self.members.first().map(|machine| machine.name.as_str());
+        let mut open = Vec::new();
+        for machine in &self.members {
+            let Some(ended) = left.get(&machine.name) else { continue };
+            let offsets = Offsets::of(ended.exchanges.clone());
+            let (is_axis, zero_ns) = (axis == Some(machine.name.as_str()), ended.zero_ns);
+            let on_run = move |at_ns: u64, run: &dyn Fn(u64) -> u64| {
+                let own_ns = zero_ns + at_ns;
+                let (axis_ns, error_ns) = if is_axis { (own_ns, 0) } else { offsets.on_server(own_ns)? };
+                Some((run(axis_ns), error_ns))
+            };
+            open.push((machine.row(), Run::open(&ended.record)?, on_run));
+        }
+        // Of the controller's clock only the moment counts at which it was compared: all else is by the axis.
+        let (zero_run, zero_axis) = (recorder.at(here.own_ns), here.axis_ns);
+        let run_ns = move |axis_ns: u64| (zero_run + axis_ns).saturating_sub(zero_axis);
+        let clocks: Vec<_> = open.iter().map(|(.., on_run)| move |at_ns: u64| on_run(at_ns, &run_ns)).collect();
+        let parts: Vec<TrialPart<'_>> = open
+            .iter()
+            .zip(&clocks)
+            .map(|((machine, run, _), on_run)| TrialPart { machine: machine.clone(), run, trial: TRIAL, on_run })
+            .collect();
+        let intervals = Intervals { epoch_ns: recorder.at(here.own_ns), length_ns: INTERVAL_NS };
+        Ok(merge(recorder, self.row.trial, intervals, &parts)?)
+    }
+}
+
+/// A trial that goes on.
+struct Running<'a> {
+    trial: &'a MachinesTrial<'a>,
+    fleet: &'a Fleet,
+    recorder: &'a mut Recorder,
+    progress: &'a mut dyn Progress,
+    /// The last of each part that was not shown yet.
+    ticks: BTreeMap<String, PartTick>,
+    /// What parts have left, by machine.
+    ended: BTreeMap<String, Ended>,
+    /// The beginning of the intervals, once it is known.
+    here: AxisHere,
+    /// When the next tick is shown.
+    next_ns: u64,
+    /// The first part that is gone, and why.
+    gone: Option<LabError>,
+}
+
+impl Running<'_> {
+    fn through(&mut self) -> Result<(), LabError> {
+        self.meet()?;
+        let mut set_up = self.phase_row("set-up", self.here.axis_ns, None);
+        self.write(&set_up)?;
+        self.connect()?;
+        let mut mark = self.next_mark();
+        set_up.ends_ns = Some(self.run_ns(mark));
+        set_up.ended_by = Some("time".to_owned());
+        self.write(&set_up)?;
+        let mut all_told = false;
+        for planned in &self.trial.plan.phases {
+            let (name, length_ns) = (planned.phase.name(), planned.length.ns());
+            if planned.phase == Phase::WarmUp {
+                let mut row = self.phase_row(name, mark, None);
+                self.write(&row)?;
+                let (ends, by) = self.warm_up(mark, length_ns)?;
+                (row.ends_ns, row.ended_by) = (Some(self.run_ns(ends)), Some(by.to_owned()));
+                self.write(&row)?;
+                mark = ends;
+                continue;
+            }
+            if !std::mem::replace(&mut all_told, true) {
+                self.tell_ahead(mark);
+            }
+            let ends = mark + length_ns;
+            let row = self.phase_row(name, mark, Some(ends));
+            self.write(&row)?;
+            self.until(ends, name)?;
+            mark = ends;
+        }
+        Ok(())
+    }
+
+    /// Until all know of each other, and intervals have begun.
+    fn meet(&mut self) -> Result<(), LabError> {
+        let (fleet, interrupts) = (self.fleet, self.trial.interrupts);
+        self.progress.step(&format!(
+            "{}: attaching to {} nodes",
+            self.trial.title,
+            self.trial.plan.layout.hosts.nodes().count()
+        ));
+        let mut notes = Vec::new();
+        let ready = |part: &Part, message: &FromPart| match message {
+            FromPart::Ready { clock, relay, far } => Some((part.machine.clone(), *clock, *relay, far.clone())),
+            _ => None,
+        };
+        let all = fleet.wait_for(fleet.parts.iter(), READY_WITHIN, interrupts, ready, |part, other| {
+            note(&mut notes, part, other)
+        })?;
+        let peer = |(machine, clock, relay, _): &(String, _, _, _)| {
+            Some(Peer { machine: machine.clone(), clock: (*clock)?, relay: (*relay)? })
+        };
+        let peers: Vec<Peer> = all.iter().filter_map(peer).collect();
+        let far: Vec<FarHost> = all.into_iter().flat_map(|(.., far)| far).collect();
+        fleet.parts.iter().for_each(|part| part.tell(&ToPart::Peers(peers.clone())));
+        self.progress.step(&format!("{}: comparing clocks", self.trial.title));
+        let known = |_: &Part, message: &FromPart| match message {
+            FromPart::Synchronised { error_ns } => Some(*error_ns),
+            _ => None,
+        };
+        let errors = fleet.wait_for(fleet.parts.iter(), KNOWN_WITHIN, interrupts, known, |part, other| {
+            note(&mut notes, part, other)
+        })?;
+        let worst = errors.into_iter().max().unwrap_or(0);
+        self.progress.note(&format!(
+            "clocks of {} machines known to within {}",
+            fleet.parts.len(),
+            brownout_units::format_ns(worst as f64)
+        ));
+        fleet.with(MachineRole::Agent).for_each(|part| part.tell(&ToPart::Far(far.clone())));
+
+        let axis = fleet.parts.first().ok_or_else(|| LabError::Machine("there are no machines".to_owned()))?;
+        let asked_ns = monotonic_ns();
+        axis.tell(&ToPart::Now);
+        let now = |_: &Part, message: &FromPart| match message {
+            FromPart::Now { axis_ns } => Some(*axis_ns),
+            _ => None,
+        };
+        let now = fleet
+            .wait_for([axis].into_iter(), KNOWN_WITHIN, interrupts, now, |part, other| note(&mut notes, part, other))?;
+        let own_ns = asked_ns + (monotonic_ns() - asked_ns) / 2;
+        let compared = AxisHere { axis_ns: now.first().copied().unwrap_or(0), own_ns };
+        let epoch_ns = compared.axis(monotonic_ns()) + AHEAD_NS;
+        self.here = AxisHere { axis_ns: epoch_ns, own_ns: compared.own(epoch_ns) };
+        fleet.parts.iter().for_each(|part| part.tell(&ToPart::Begin { epoch_ns }));
+        self.done(fleet.parts.iter(), CONNECTED_WITHIN)?;
+        notes.iter().for_each(|text| self.progress.note(text));
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<(), LabError> {
+        self.progress.step(&format!("{}: making the schema", self.trial.title));
+        let first = self.fleet.with(MachineRole::Load).next();
+        let first = first.ok_or_else(|| LabError::Machine("no machine sends operations".to_owned()))?;
+        first.tell(&ToPart::MakeSchema);
+        self.done([first].into_iter(), CONNECTED_WITHIN)?;
+        self.progress.step(&format!("{}: connecting the load", self.trial.title));
+        self.fleet.with(MachineRole::Load).for_each(|part| part.tell(&ToPart::Connect));
+        self.done(self.fleet.with(MachineRole::Load), CONNECTED_WITHIN)
+    }
+
+    /// Until each of these says that what it was asked is done.
+    fn done<'b>(&mut self, parts: impl Iterator<Item = &'b Part>, within: Duration) -> Result<(), LabError> {
+        let is_done = |_: &Part, message: &FromPart| matches!(message, FromPart::Done).then_some(());
+        let mut others: Vec<(String, FromPart)> = Vec::new();
+        let otherwise = |part: &Part, other: FromPart| others.push((part.machine.clone(), other));
+        self.fleet.wait_for(parts, within, self.trial.interrupts, is_done, otherwise)?;
+        others.into_iter().for_each(|(machine, message)| self.heard(&machine, message));
+        Ok(())
+    }
+
+    /// Fills, floods and settles. Returns its end, on the axis, and why it ended.
+    fn warm_up(&mut self, starts: u64, length_ns: u64) -> Result<(u64, &'static str), LabError> {
+        let limit = starts + length_ns;
+        let loads = || self.fleet.with(MachineRole::Load);
+        loads().for_each(|part| part.tell(&ToPart::Fill));
+        loop {
+            let mark = self.next_mark();
+            self.until(mark, "warm-up (filling)")?;
+            let filled = self.sum(|tick| tick.filled);
+            if let Some(refused) = self.ticks.values().find_map(|tick| tick.refused.clone()) {
+                return Err(LabError::Trial(format!("the table cannot be filled: {refused}")));
+            }
+            if filled.1 > 0 && filled.0 >= filled.1 {
+                break;
+            }
+            if mark >= limit {
+                return Err(LabError::Trial(format!(
+                    "the warm-up ended before the table was full ({} of {} rows); give phases.warm-up more time, or write fewer \
+                     rows: load.population",
+                    filled.0, filled.1
+                )));
+            }
+        }
+        let plan = self.trial.plan;
+        let from_ns = self.ahead();
+        self.tell_loads(&ToPart::Flood { from_ns });
+        let until = (starts + (length_ns as f64 * warmup::FLOOD_SHARE) as u64).max(from_ns + 3 * INTERVAL_NS);
+        let mut flood = Vec::new();
+        while self.axis_now() < until {
+            let mark = self.next_mark();
+            self.until(mark, "warm-up (flood)")?;
+            if mark > from_ns + INTERVAL_NS {
+                flood.push(self.per_second(|tick| tick.delivered));
+            }
+        }
+        let newer = &flood[flood.len() / 2..];
+        let capacity = newer.iter().sum::<f64>() / newer.len().max(1) as f64;
+        let (_, words) = paces::measured(plan, capacity)?;
+        let from_ns = self.ahead();
+        self.tell_loads(&ToPart::Measure { capacity, from_ns });
+        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
+        self.event("capacity", "load", &text)?;
+        self.progress.note(&text);
+        self.until(from_ns, "warm-up (flood)")?;
+        let mut settling = Settling::within(limit.saturating_sub(from_ns));
+        loop {
+            let mark = self.next_mark();
+            self.until(mark, "warm-up (settling)")?;
+            let second = Second {
+                offered: self.ticks.values().map(|tick| tick.offered).sum(),
+                delivered: self.ticks.values().map(|tick| tick.delivered).sum(),
+                p50_ns: self.ticks.values().map(|tick| tick.p50_ns).max().unwrap_or(0),
+            };
+            settling.add(second);
+            // The end is told ahead, so that it is later than this.
+            let ends = self.next_mark_after(self.ahead());
+            if settling.is_over() {
+                return Ok((ends, "stationary"));
+            }
+            if mark >= limit {
+                let Some(doubt) = settling.doubt() else { return Ok((ends, "stationary")) };
+                let text = format!(
+                    "the warm-up ended at its limit of {} s before latency was stationary: {doubt}; give phases.warm-up more time",
+                    length_ns / 1_000_000_000
+                );
+                self.event("warning", "warm-up", &text)?;
+                self.progress.note(&text);
+                return Ok((ends, "limit"));
+            }
+        }
+    }
+
+    /// What comes from now on: all parts know it, whatever becomes of the controller.
+    fn tell_ahead(&self, starts: u64) {
+        let phases = self.trial.plan.phases.iter().filter(|planned| planned.phase != Phase::WarmUp);
+        let mut at_ns = starts;
+        for planned in phases {
+            if planned.phase == Phase::Fault {
+                self.fleet.with(MachineRole::Agent).for_each(|part| part.tell(&ToPart::Faults { from_ns: at_ns }));
+            }
+            at_ns += planned.length.ns();
+        }
+        self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::End { at_ns }));
+    }
+
+    fn tell_loads(&self, message: &ToPart) {
+        self.fleet.with(MachineRole::Load).for_each(|part| part.tell(message));
+    }
+
+    fn axis_now(&self) -> u64 {
+        self.here.axis(monotonic_ns())
+    }
+
+    fn ahead(&self) -> u64 {
+        self.axis_now() + AHEAD_NS
+    }
+
+    fn next_mark(&self) -> u64 {
+        self.next_mark_after(self.axis_now())
+    }
+
+    /// The first beginning of an interval after a time of the axis.
+    fn next_mark_after(&self, axis_ns: u64) -> u64 {
+        let epoch = self.here.axis_ns;
+        epoch + (axis_ns.saturating_sub(epoch) / INTERVAL_NS + 1) * INTERVAL_NS
+    }
+
+    fn run_ns(&self, axis_ns: u64) -> u64 {
+        self.recorder.at(self.here.own(axis_ns))
+    }
+
+    fn phase_row(&self, name: &str, starts: u64, ends: Option<u64>) -> PhaseRow {
+        PhaseRow {
+            trial: self.trial.row.trial,
+            name: name.to_owned(),
+            starts_ns: self.run_ns(starts),
+            ends_ns: ends.map(|ends| self.run_ns(ends)),
+            ended_by: ends.map(|_| "time".to_owned()),
+        }
+    }
+
+    fn write(&mut self, row: &PhaseRow) -> Result<(), LabError> {
+        Ok(self.recorder.batch(|recorder| recorder.phase(row))?)
+    }
+
+    fn event(&mut self, kind: &str, subject: &str, text: &str) -> Result<(), LabError> {
+        let event = Event {
+            trial: Some(self.trial.row.trial),
+            at_ns: self.recorder.at(monotonic_ns()),
+            error_ns: 0,
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+        };
+        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
+    }
+
+    /// Hears all parts until a time of the axis, and shows what they do, once in an interval.
+    fn until(&mut self, axis_ns: u64, phase: &str) -> Result<(), LabError> {
+        let own_ns = self.here.own(axis_ns);
+        while monotonic_ns() < own_ns {
+            if self.trial.interrupts.any() {
+                return Err(LabError::Interrupted);
+            }
+            self.hear();
+            if let Some(error) = self.gone.take() {
+                return Err(error);
+            }
+            if monotonic_ns() >= self.next_ns {
+                self.next_ns = monotonic_ns() + INTERVAL_NS;
+                self.show(phase, own_ns);
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Takes what parts have said.
+    fn hear(&mut self) {
+        for part in &self.fleet.parts {
+            while let Some(heard) =
+                (!self.ended.contains_key(&part.machine)).then(|| part.hear(Duration::ZERO)).flatten()
+            {
+                match heard {
+                    Heard::Message(FromPart::Failed { text, .. }) => self.is_gone(part, &text),
+                    Heard::Message(message) => self.heard(&part.machine, message),
+                    Heard::Over { message, record } => self.over(part, message, record),
+                    Heard::Gone(why) => {
+                        self.is_gone(part, &why);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_gone(&mut self, part: &Part, why: &str) {
+        self.gone.get_or_insert_with(|| part.failed(why));
+    }
+
+    fn over(&mut self, part: &Part, message: FromPart, record: PathBuf) {
+        let FromPart::Over { failure, interrupted, exchanges, zero_ns, .. } = message else { return };
+        let exchange = |[asked_ns, came_ns, answered_ns, heard_ns]: [u64; 4]| Exchange {
+            asked_ns,
+            came_ns,
+            answered_ns,
+            heard_ns,
+        };
+        let exchanges = exchanges.into_iter().map(exchange).collect();
+        if let Some(failure) = &failure {
+            self.is_gone(part, failure);
+        }
+        let ended = Ended { exchanges, zero_ns, record, failure, interrupted };
+        self.ended.insert(part.machine.clone(), ended);
+    }
+
+    fn heard(&mut self, machine: &str, message: FromPart) {
+        let others = || self.fleet.with(MachineRole::Agent).filter(|part| part.machine != machine);
+        match message {
+            FromPart::Tick(tick) => drop(self.ticks.insert(machine.to_owned(), tick)),
+            FromPart::Note { text } => self.progress.note(&text),
+            FromPart::Left { host, since_ns } => {
+                let left = ToPart::Left { host, since_ns };
+                others().for_each(|part| part.tell(&left));
+            }
+            FromPart::Came(far) => {
+                let far = ToPart::Far(vec![far]);
+                others().for_each(|part| part.tell(&far));
+            }
+            _ => {}
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&PartTick) -> (u64, u64)) -> (u64, u64) {
+        self.ticks.values().map(of).fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
+    }
+
+    fn per_second(&self, of: impl Fn(&PartTick) -> u64) -> f64 {
+        let one = |tick: &PartTick| if tick.seconds > 0.0 { of(tick) as f64 / tick.seconds } else { 0.0 };
+        self.ticks.values().map(one).sum()
+    }
+
+    fn show(&mut self, phase: &str, ends_ns: u64) {
+        let left = Duration::from_nanos(ends_ns.saturating_sub(monotonic_ns()));
+        let plan = self.trial.plan;
+        let now = plan.phases.iter().position(|planned| phase.starts_with(planned.phase.name()));
+        let behind: Duration =
+            plan.phases.iter().skip(now.map_or(0, |at| at + 1)).map(|one| one.length.duration()).sum();
+        let mut coordinators: BTreeMap<String, u64> = BTreeMap::new();
+        let mut operations: BTreeMap<String, OperationTick> = BTreeMap::new();
+        let mut faults: Vec<String> = Vec::new();
+        for tick in self.ticks.values() {
+            for (name, median) in &tick.coordinators {
+                // Of several medians the largest is shown.
+                let known = coordinators.entry(name.clone()).or_default();
+                *known = (*known).max(*median);
+            }
+            for (name, ok, timed_out, p50_ns) in &tick.operations {
+                let empty = || OperationTick { name: name.clone(), ok: 0, timed_out: 0, p50_ns: 0 };
+                let sum = operations.entry(name.clone()).or_insert_with(empty);
+                (sum.ok, sum.timed_out, sum.p50_ns) = (sum.ok + ok, sum.timed_out + timed_out, sum.p50_ns.max(*p50_ns));
+            }
+            faults.extend(tick.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
+        }
+        self.progress.tick(&Tick {
+            course: self.trial.course,
+            left_of_run: left + behind + self.trial.course.behind,
+            phase: phase.to_owned(),
+            left,
+            offered: self.per_second(|tick| tick.offered),
+            delivered: self.per_second(|tick| tick.delivered),
+            failed: self.ticks.values().map(|tick| tick.failed).sum(),
+            p50_ns: self.ticks.values().map(|tick| tick.p50_ns).max().unwrap_or(0),
+            p99_ns: self.ticks.values().map(|tick| tick.p99_ns).max().unwrap_or(0),
+            coordinators: coordinators.into_iter().collect(),
+            operations: operations.into_values().collect(),
+            faults,
+            busy: self.ticks.values().map(|tick| tick.busy).fold(0.0, f64::max),
+        });
+    }
+
+    /// Waits until all parts have healed and given their records. At once: something went wrong, and they are told to end.
+    fn collect(&mut self, at_once: bool) -> Result<(), LabError> {
+        if at_once {
+            self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::End { at_ns: 0 }));
+        }
+        self.progress.step("waiting for the last operations and probes");
+        let timeout = self.trial.plan.experiment.load.timeout.duration();
+        let until = monotonic_ns() + (OVER_WITHIN + timeout).as_nanos() as u64;
+        self.gone = None;
+        while self.ended.len() < self.fleet.parts.len() {
+            self.hear();
+            if let Some(error) = self.gone.take() {
+                return Err(error);
+            }
+            if monotonic_ns() > until {
+                let silent = self.fleet.parts.iter().find(|part| !self.ended.contains_key(&part.machine));
+                return Err(silent.map_or_else(super::agent::silent, |part| part.failed("it does not end")));
+            }
+            std::thread::sleep(LOOK);
+        }
+        if self.ended.values().any(|ended| ended.interrupted) && !at_once {
+            return Err(LabError::Trial("a part of the run was interrupted on its machine".to_owned()));
+        }
+        match self.ended.iter().find_map(|(machine, ended)| Some((machine, ended.failure.as_ref()?))) {
+            Some((machine, failure)) if !at_once => Err(LabError::Trial(format!("{machine}: {failure}"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn note(notes: &mut Vec<String>, part: &Part, message: FromPart) {
+    if let FromPart::Note { text } = message {
+        notes.push(format!("{}: {text}", part.machine));
+    }
+}
