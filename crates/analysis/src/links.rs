@@ -118,10 +118,10 @@ impl LinkCounters {
             self.dropping.push((reading.starts_ns, reading.starts_ns.saturating_add(reading.length_ns)));
         }
         // Readings around a change are short, and hold too few packets for a percentile: they count as one until they are as long as
-        // the others. Readings come in order of time.
+        // the others. Readings come in order of time; those of several machines overlap.
         let ends_ns = reading.starts_ns + reading.length_ns;
         let goes_on = self.release.last_key_value().filter(|(starts_ns, (length_ns, _))| {
-            reading.starts_ns < *starts_ns + length_ns || ends_ns - *starts_ns <= ONE_READING_NS
+            ends_ns <= *starts_ns + length_ns || ends_ns - *starts_ns <= ONE_READING_NS
         });
         let starts_ns = goes_on.map_or(reading.starts_ns, |(starts_ns, _)| *starts_ns);
         let (length_ns, sum) = match self.release.entry(starts_ns) {
@@ -140,5 +140,54 @@ impl LinkCounters {
     /// The readings of all pairs that end at a host, pair by pair.
     pub(crate) fn ending_at<'a>(&'a self, to: &'a str) -> impl Iterator<Item = &'a [LinkCounts]> {
         self.by_pair.values().filter_map(move |of| of.get(to)).map(Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_record::encode_histogram;
+
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn readings_of_several_machines_are_not_one_that_never_ends() {
+        let mut errors = Histogram::new(3).unwrap();
+        errors.record(7).unwrap();
+        let encoded = encode_histogram(&errors);
+        let reading = |starts_ns: u64, length_ns: u64, from: &'static str| LinkReading {
+            starts_ns,
+            length_ns,
+            from,
+            to: "n9",
+            offered: 1,
+            offered_bytes: 1,
+            delivered: 1,
+            delivered_bytes: 1,
+            lost: 0,
+            dropped_queue: 0,
+            dropped_emulator: 0,
+            duplicated: 0,
+            corrupted: 0,
+            reordered: 0,
+            cut: 0,
+            too_big: 0,
+            release_error: &encoded,
+            held: &encoded,
+        };
+        let mut links = LinkCounters::default();
+        for second in 0..10 {
+            // Two links of one machine; the other one reads half a second later.
+            links.add(&reading(second * S, S, "n1")).unwrap();
+            links.add(&reading(second * S, S, "n2")).unwrap();
+            links.add(&reading(second * S + S / 2, S, "n3")).unwrap();
+        }
+        // Around a change of a fault.
+        links.add(&reading(11 * S, S / 10, "n1")).unwrap();
+        links.add(&reading(11 * S + S / 10, 9 * S / 10, "n1")).unwrap();
+        let lengths: Vec<u64> = links.release.values().map(|(length_ns, _)| *length_ns).collect();
+        assert_eq!(lengths, [S; 21]);
+        assert_eq!(links.release.values().map(|(_, errors)| errors.len()).sum::<u64>(), 32);
     }
 }

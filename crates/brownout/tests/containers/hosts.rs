@@ -69,6 +69,49 @@ pub fn three() -> Vec<Host> {
     (1..=3).map(host).collect()
 }
 
+/// The machines of [`on_machines`], by the names of their network namespaces. Of the first two each has hosts.
+pub const MACHINES: [&str; 4] = ["m1", "m2", "m3", "m4"];
+
+/// Makes machines on one network, and on two of them hosts: two behind the bridge of the first, one behind that of the second.
+pub fn on_machines() -> Vec<Host> {
+    ip("link add floor type bridge");
+    ip("link set floor up");
+    for (number, machine) in (1..).zip(MACHINES) {
+        ip(&format!("netns add {machine}"));
+        ip(&format!("link add to-{machine} type veth peer name eth0 netns {machine}"));
+        ip(&format!("link set to-{machine} master floor up"));
+        ip(&format!("-n {machine} link set lo up"));
+        ip(&format!("-n {machine} address add 172.31.0.{number}/24 dev eth0"));
+        ip(&format!("-n {machine} link set eth0 up"));
+        // As Kubernetes has it: each machine has a part of the network, and knows the way to the others'.
+        for other in [1, 2].into_iter().filter(|other| *other != number) {
+            ip(&format!("-n {machine} route add 172.31.{other}.0/24 via 172.31.0.{other}"));
+        }
+    }
+    for machine in [1, 2] {
+        let forwards = format!("--net=/run/netns/m{machine}");
+        let output = Command::new("nsenter").arg(forwards).args(["sysctl", "-qw", "net.ipv4.ip_forward=1"]).output();
+        assert!(output.unwrap().status.success());
+        ip(&format!("-n m{machine} link add pods type bridge"));
+        ip(&format!("-n m{machine} address add 172.31.{machine}.1/24 dev pods"));
+        ip(&format!("-n m{machine} link set pods up"));
+    }
+    [(1, 11), (1, 12), (2, 13)].map(|(machine, last)| on_machine(machine, last)).into()
+}
+
+/// Makes the network of a host on one of the machines.
+fn on_machine(machine: u8, last: u8) -> Host {
+    let (name, address) = (format!("pod-{last}"), Ipv4Addr::new(172, 31, machine, last));
+    ip(&format!("netns add {name}"));
+    ip(&format!("-n m{machine} link add veth{last} type veth peer name eth0 netns {name}"));
+    ip(&format!("-n m{machine} link set veth{last} master pods up"));
+    ip(&format!("-n {name} link set lo up"));
+    ip(&format!("-n {name} address add {address}/24 dev eth0"));
+    ip(&format!("-n {name} link set eth0 up"));
+    ip(&format!("-n {name} route add default via 172.31.{machine}.1"));
+    Host { namespace: Path::new("/run/netns").join(&name), name, address }
+}
+
 /// Makes the network of a host. Its hardware address follows from its own, as Docker has it: others know it on.
 fn host(number: u8) -> Host {
     let (name, last) = (format!("shop-{number}"), BEFORE + number);
@@ -162,7 +205,11 @@ pub fn etcd() -> Installed {
 impl Shop {
     /// Starts it, and waits until it answers.
     pub fn open() -> Shop {
-        let hosts = three();
+        Shop::on(three())
+    }
+
+    /// The same on these hosts.
+    pub fn on(hosts: Vec<Host>) -> Shop {
         let database = Etcd::new(&EtcdSpec::default(), &etcd()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let paths =

@@ -15,5 +15,6 @@ mod findings;
 mod hand;
 mod hosts;
 mod look;
+mod machines;
 mod restarted;
 mod runs;

@@ -15,7 +15,9 @@ use super::{
 use crate::{
     LabError,
     faults::Needs,
-    live, load_engine, paces,
+    live, load_engine,
+    own_data::OwnData,
+    paces,
     phases::{OPEN_AFTER_TIMEOUT, findings_of},
     testbed::Testbed,
     timeline::TimeLine,
@@ -34,7 +36,7 @@ pub(super) fn load(
     line: &Line,
     path: &Path,
 ) -> Result<(Result<(), LabError>, Left), LabError> {
-    let testbed = Testbed::build(&task.spec, 1, task.seed, &Needs::default())?;
+    let mut testbed = Testbed::build(&task.spec, 1, task.seed, &Needs::default())?;
     line.tell(&FromPart::Ready { clock: None, relay: None, far: Vec::new() });
     let peers = peers(line)?;
     let first = peers.first().map(|peer| peer.machine.clone());
@@ -56,7 +58,7 @@ pub(super) fn load(
         part,
         line,
         axis: &axis,
-        testbed: &testbed,
+        testbed: &mut testbed,
         recorder: &mut recorder,
         epoch_ns,
         engine: None,
@@ -66,6 +68,9 @@ pub(super) fn load(
     };
     let result = sender.trial();
     let ended = sender.end(result.is_err());
+    // The one that has made it drops it.
+    let dropped = testbed.own_data.as_mut().and_then(OwnData::end);
+    dropped.into_iter().for_each(|text| line.tell(&FromPart::Note { text }));
     recorder.finish()?;
     Ok((result.and(ended), Left { exchanges: axis.exchanges(), zero_ns: epoch_ns }))
 }
@@ -75,7 +80,7 @@ struct Sender<'a> {
     part: Part,
     line: &'a Line,
     axis: &'a Axis,
-    testbed: &'a Testbed,
+    testbed: &'a mut Testbed,
     recorder: &'a mut Recorder,
     epoch_ns: u64,
     /// None until it is to connect.
@@ -108,6 +113,10 @@ impl Sender<'_> {
         let plan = &self.task.plan;
         match message {
             ToPart::MakeSchema => {
+                if let Some(own) = &mut self.testbed.own_data {
+                    let told = own.claim(&plan.load.work)?;
+                    told.into_iter().for_each(|text| self.line.tell(&FromPart::Note { text }));
+                }
                 let coordinators = load_engine::coordinators(plan, self.testbed)?;
                 load_engine::make_schema(plan, self.testbed, &coordinators, &|| self.task.interrupts.any())?;
                 self.line.tell(&FromPart::Done);

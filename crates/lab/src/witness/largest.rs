@@ -33,8 +33,8 @@ const PORT: u16 = 47_002;
 /// Sizes that are tried, besides the network's own: what standards name, and steps between.
 const SIZES: [usize; 12] = [576, 640, 768, 900, 1_024, 1_152, 1_280, 1_360, 1_400, 1_440, 1_480, 1_492];
 
-/// A host's socket, and its address.
-type End = (Arc<UdpSocket>, Ipv4Addr);
+/// A host's socket, if it is on this machine, and its address.
+type End = (Option<Arc<UdpSocket>>, Ipv4Addr);
 
 /// All hosts, in their order; none of one that is not there at the moment.
 pub(super) struct Ends(Vec<(String, Mutex<Option<End>>)>);
@@ -66,7 +66,12 @@ pub(super) fn start(
         let (from, to) = (&ends[from].0, &ends[to].0);
         asked.iter().any(|(a, b, _)| (a == from && b == to) || (a == to && b == from))
     };
-    let links = all.filter(|(from, to)| ends.len() <= ALL_LINKS_UP_TO || hit(*from, *to)).collect();
+    // Those of other machines are looked at there.
+    let carried = |from: usize, to: usize| {
+        network.link(&ends[from].0, &ends[to].0).is_some_and(|link| network.carries(link))
+    };
+    let wanted = |from: usize, to: usize| ends.len() <= ALL_LINKS_UP_TO || hit(from, to);
+    let links = all.filter(|(from, to)| wanted(*from, *to) && carried(*from, *to)).collect();
     let ends = Arc::new(Ends(ends));
     let plan = SizeProbes { sizes: sizes.collect(), links, ends: Arc::clone(&ends) };
     let control = network.control();
@@ -106,7 +111,8 @@ impl Follower for Ends {
 
 fn end(host: &Host) -> Result<End, LabError> {
     let failed = |source| LabError::Ground { doing: "find out the largest packets", source };
-    Ok((Arc::new(socket(host).map_err(failed)?), host.address()))
+    let socket = if host.is_elsewhere() { None } else { Some(Arc::new(socket(host).map_err(failed)?)) };
+    Ok((socket, host.address()))
 }
 
 fn socket(host: &Host) -> io::Result<UdpSocket> {
@@ -127,7 +133,7 @@ fn round(plan: &SizeProbes, round: u32, patience: Duration, seen: &Sender<Witnes
     let at_ns = monotonic_ns();
     let mut buffer = vec![0; 65_536];
     for (from, to) in links {
-        let (Some((sender, _)), Some((_, address))) = (&ends[*from].1, &ends[*to].1) else { continue };
+        let (Some((Some(sender), _)), Some((_, address))) = (&ends[*from].1, &ends[*to].1) else { continue };
         buffer[..4].copy_from_slice(&round.to_be_bytes());
         buffer[4..6].copy_from_slice(&(*from as u16).to_be_bytes());
         for size in sizes {
@@ -138,14 +144,16 @@ fn round(plan: &SizeProbes, round: u32, patience: Duration, seen: &Sender<Witnes
     }
     thread::sleep(patience);
     for (receiver, end) in &ends {
-        let Some((socket, _)) = end else { continue };
+        let Some((Some(socket), _)) = end else { continue };
         let mut largest = vec![0; ends.len()];
         loop {
             match socket.recv_from(&mut buffer) {
                 Ok((length, _)) if length >= 6 => {
                     let number = u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]);
                     let from = usize::from(u16::from_be_bytes([buffer[4], buffer[5]]));
-                    if let Some(largest) = largest.get_mut(from).filter(|_| number == round) {
+                    // Other machines have rounds of their own.
+                    let is_elsewhere = matches!(ends.get(from), Some((_, Some((None, _)))));
+                    if let Some(largest) = largest.get_mut(from).filter(|_| number == round || is_elsewhere) {
                         *largest = (length + HEADERS).max(*largest);
                     }
                 }
