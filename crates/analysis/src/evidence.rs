@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brownout_record::{
-    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, ProbeRow, Run, Stamp,
-    TrialRow, TrialState, WitnessRow,
+    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, MachineClockRow,
+    MachineRow, ProbeRow, Run, Stamp, TrialRow, TrialState, WitnessRow,
 };
 
 use crate::{AnalysisError, latency::empty, links::LinkCounters};
@@ -107,6 +107,10 @@ pub struct TrialEvidence {
     pub witnesses: Vec<WitnessRow>,
     /// What its hosts have learned of each other's clocks, in order of time.
     pub(crate) clocks: Vec<ClockRow>,
+    /// The machines that made it; none: one did.
+    pub(crate) machines: Vec<MachineRow>,
+    /// What they knew of each other's clocks, in order of time.
+    pub(crate) machine_clocks: Vec<MachineClockRow>,
     /// Its CPU time.
     pub cpu: Vec<CpuRow>,
     /// Its faults.
@@ -177,6 +181,8 @@ impl TrialEvidence {
             host_counters,
             witnesses: run.witnesses(trial)?,
             clocks: run.clocks(trial)?,
+            machines: run.machines(trial)?,
+            machine_clocks: run.machine_clocks(trial)?,
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
             database: run.evidence(trial)?,
@@ -187,6 +193,18 @@ impl TrialEvidence {
         evidence.phases = evidence.windows(run)?;
         evidence.fill(run.description()?.interval_ns)?;
         Ok(evidence)
+    }
+
+    /// How exactly the clocks of the machines of two hosts were known to the one that measures the link between them, at the worst, ns:
+    /// 0 where both are on one, infinite where nothing is known. What comes from outside is measured where it arrives.
+    pub(crate) fn clock_doubt_ns(&self, from: &str, to: &str) -> f64 {
+        let machine_of = |host: &str| self.machines.iter().find(|machine| machine.hosts.iter().any(|own| own == host));
+        let (Some(one), Some(other)) = (machine_of(from), machine_of(to)) else { return 0.0 };
+        if one.machine == other.machine {
+            return 0.0;
+        }
+        let known = self.machine_clocks.iter().filter(|row| row.machine == one.machine && row.other == other.machine);
+        known.map(|row| row.error_ns as f64).reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 
     /// Puts an empty interval wherever a phase under load has none: a load that stands still schedules nothing, and

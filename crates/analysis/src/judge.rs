@@ -23,10 +23,10 @@ const READING_NS: u64 = 2_500_000_000;
 impl<'a> SubjectEvidence<'a> {
     pub(crate) fn judge(&self, row: &Row<'_>, windows: &Windows) -> Result<Judgement, AnalysisError> {
         let mut sources = self.series.sources(row.asked.quantity);
-        let eaten = self.eaten(&sources)?;
-        sources.retain(|source| eaten.is_none() || *source != Source::Probes);
+        let blind = self.eaten(&sources)?.or_else(|| self.apart(row));
+        sources.retain(|source| blind.is_none() || *source != Source::Probes);
         let mut judgement = self.during(&sources, row, windows)?;
-        if let Some(why) = eaten.filter(|_| judgement.verdict != Some(Proof::Refuted)) {
+        if let Some(why) = blind.filter(|_| judgement.verdict != Some(Proof::Refuted)) {
             judgement.fail(Proof::Unproven, row, why);
         }
         let hits = row.asked.hit && row.asked.asked != 0.0;

@@ -12,6 +12,7 @@ use crate::{
     stats::{ENOUGH, TELLING},
     subject::SubjectSeries,
     target::{Asks, Question},
+    words::show,
 };
 
 /// Segments with the same things in force.
@@ -103,6 +104,24 @@ impl<'a> SubjectEvidence<'a> {
         }))
     }
 
+    /// That a delay cannot be told, in words: it goes from one machine to another, and how far their clocks are apart is not known as
+    /// exactly as the delay is to be.
+    pub(crate) fn apart(&self, row: &Row<'_>) -> Option<String> {
+        let (quantity, tolerance) = (row.asked.quantity, row.asked.tolerance);
+        let doubt = self.series.clock_doubt_ns();
+        (quantity == Quantity::OneWayDelay && doubt > tolerance).then(|| {
+            let known = match doubt.is_finite() {
+                true => format!("only known to within ± {}", show(quantity, doubt)),
+                false => "not known".to_owned(),
+            };
+            format!(
+                "how far the clocks of its two machines are apart is {known}, and ± {} is to be told; machines that are nearer to \
+                 each other, or less busy, know it better",
+                show(quantity, tolerance)
+            )
+        })
+    }
+
     /// What a source says of a window; none where it cannot say anything.
     pub(crate) fn observe(
         &self,
@@ -148,7 +167,7 @@ impl<'a> SubjectEvidence<'a> {
         let own_error = during.error * clumps.sqrt();
         let error = match (target.change, quantity) {
             // Bounds add; errors of independent counts add as squares.
-            (true, Quantity::ClockOffset | Quantity::ClockDrift) => before.error + own_error,
+            (true, Quantity::ClockOffset | Quantity::ClockDrift | Quantity::OneWayDelay) => before.error + own_error,
             (true, _) => before.error.hypot(own_error),
             (false, _) => own_error,
         };

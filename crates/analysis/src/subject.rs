@@ -88,6 +88,14 @@ impl<'a> SubjectSeries<'a> {
         self
     }
 
+    /// How exactly the clocks at both ends are known, ns: 0 on one machine.
+    pub(crate) fn clock_doubt_ns(&self) -> f64 {
+        match self.subject {
+            Subject::Pair { from, to } => self.evidence.clock_doubt_ns(from, to),
+            _ => 0.0,
+        }
+    }
+
     /// Whether the emulator counted its packets.
     pub(crate) fn is_counted(&self) -> bool {
         !self.links.is_empty()
@@ -187,7 +195,13 @@ impl<'a> SubjectSeries<'a> {
         segments: &[Segment],
     ) -> Result<Measure, AnalysisError> {
         Ok(match source {
-            Source::Probes => samples::measure(quantity, &self.samples, segments, self.class),
+            Source::Probes => {
+                let measure = samples::measure(quantity, &self.samples, segments, self.class);
+                // Beyond its tolerance nothing is told at all.
+                let doubt =
+                    Some(self.clock_doubt_ns()).filter(|doubt| quantity == Quantity::OneWayDelay && doubt.is_finite());
+                Measure { error: measure.error + doubt.unwrap_or(0.0), ..measure }
+            }
             Source::Counters => self.counters(quantity, segments)?,
             Source::Checksums => self.checksums(segments),
             Source::Cpu => self.processor(segments),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     Balance, ClockMatrix, ClosedLoop, DatabaseFindings, DetectorFindings, Effect, EncryptionFindings, Explained,
-    FaultFindings, HarmFindings, Instrument, PhaseFindings, Standstill, WatchLag,
+    FaultFindings, HarmFindings, Instrument, MachineFindings, PhaseFindings, Standstill, WatchLag,
 };
 
 /// Whether the evidence can be used.
@@ -96,6 +96,8 @@ pub struct TrialFindings {
     pub detectors: Vec<DetectorFindings>,
     /// Round trips and clock offsets between all hosts, phase by phase; empty where the plan does not ask for them.
     pub clocks: Vec<ClockMatrix>,
+    /// The machines that made it together; empty where one made all.
+    pub machines: Vec<MachineFindings>,
     /// How far watches lagged behind the puts that they tell of; empty where nothing was watched.
     pub watches: Vec<WatchLag>,
     /// What the database says that it did; none in a run whose record has nothing of it.

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fs::File, io};
 
 use brownout_cluster::Cluster;
-use brownout_machine::{Programs, Waits, pressure_ns};
+use brownout_machine::{Program, Programs, Waits, pressure_ns};
+
+use crate::machines::PART;
 
 /// A program is recorded by name when it used this share of a processor …
 const NAMED_SHARE: f64 = 0.01;
@@ -50,7 +52,9 @@ impl Competition {
         let control = cluster.control();
         let attached = cluster.nodes().iter().filter(|node| node.alive() && control.has_hands(&node.name));
         let attached: Vec<u32> = attached.map(|node| node.pid()).collect();
-        let others = self.programs.read(&attached)?;
+        let mut others = self.programs.read(&attached)?;
+        // Where several parts of a run are on one machine, the others are of the instrument, as this one is.
+        others.programs.retain(|program| !is_part_of_a_run(program));
         let programs_ns = others.programs_ns();
         // Programs that share no processor with the lab do not compete with it. Who ran where is not told; how much was
         // used of the lab's processors is.
@@ -77,6 +81,16 @@ impl Competition {
             Some((format!("waited:{}", node.name), waits.read(node.pid())?))
         });
         waited.collect()
+    }
+}
+
+/// Whether it is this program, as it makes a part of a run over several machines.
+fn is_part_of_a_run(program: &Program) -> bool {
+    let own = env!("CARGO_PKG_NAME").split('-').next().unwrap_or_default();
+    // Others are asked nothing: there may be many.
+    program.name == own && {
+        let words = std::fs::read(format!("/proc/{}/cmdline", program.pid)).unwrap_or_default();
+        words.split(|byte| *byte == 0).nth(1) == Some(PART.as_bytes())
     }
 }
 

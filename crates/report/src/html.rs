@@ -8,7 +8,7 @@ use crate::{
     escape::{escape, script_json},
     explained,
     figure::Figure,
-    glossary,
+    glossary, machines,
     markup::{details, terms},
     matrix,
     scope::Scope,
@@ -84,6 +84,7 @@ fn of_cell(scope: &Scope<'_>, evidence: &[TrialEvidence], drawn: usize) -> Strin
     body += &encryption(scope);
     body += &database(scope);
     body += &clocks(scope);
+    body += &machines(scope);
     body += &section("Balance sheet", &tables::balance(scope));
     body + &instrument(scope)
 }
@@ -293,6 +294,13 @@ fn clocks(scope: &Scope<'_>) -> String {
     }
     let of = |trial: &TrialFindings| clocks::html(trial).unwrap_or_default();
     section("How far hosts and their clocks are apart", &per_trial(scope, of))
+}
+
+fn machines(scope: &Scope<'_>) -> String {
+    if scope.trials.iter().all(|trial| trial.machines.is_empty()) {
+        return String::new();
+    }
+    section("Machines", &per_trial(scope, |trial| machines::html(trial).unwrap_or_default()))
 }
 
 fn instrument(scope: &Scope<'_>) -> String {

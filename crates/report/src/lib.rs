@@ -18,6 +18,7 @@ mod frame;
 mod glossary;
 mod html;
 mod layout;
+mod machines;
 mod markup;
 mod matrix;
 mod page;

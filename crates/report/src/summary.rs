@@ -84,6 +84,7 @@ impl Page {
         self.encryption(few);
         self.database(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.clocks(few.trials.iter().map(|trial| (few.name(trial), *trial)));
+        self.machines(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.balance(few);
         self.instrument(few);
     }

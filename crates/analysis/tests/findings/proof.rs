@@ -5,7 +5,7 @@ use crate::{
     scenario::{Made, Scenario},
 };
 use brownout_analysis::{Findings, Proof, ProofRow, SourceSeen, Validity, exit_code, findings};
-use brownout_record::{Quantity, Subject};
+use brownout_record::{MachineClockRow, MachineRole, MachineRow, Quantity, Recorder, Run, Subject};
 
 fn analysed(synthetic: &Synthetic) -> Findings {
     let directory = tempfile::tempdir().unwrap();
@@ -172,6 +172,54 @@ fn where_no_probe_arrives_before_any_fault_nothing_is_proven() {
         let words = "probes arrived before any fault: a firewall or a network policy";
         assert!(fault.reasons[0].contains(words), "{quantity}: {:?}", fault.reasons);
         assert_eq!(exit_code(&found), 3);
+    }
+}
+
+#[test]
+fn a_delay_between_machines_is_told_as_exactly_as_their_clocks_are_known_and_no_better() {
+    let from_n2 = || ["n1", "n3", "load"].map(|to| Subject::pair("n2", to)).to_vec();
+    // n2 is on a machine of its own; the tolerance is 2 ms.
+    for (error_ns, verdict) in
+        [(Some(20_000), Proof::Proven), (Some(3_000_000), Proof::Unproven), (None, Proof::Unproven)]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let scenario = Scenario::of(vec![Made::new(Quantity::OneWayDelay, from_n2(), 100e6, 2e6)]);
+        drop(scenario.run(directory.path()));
+        let mut recorder = Recorder::resume(&directory.path().join("run.db"), 0, 0).unwrap();
+        let machine = |machine: &str, hosts: &[&str]| MachineRow {
+            machine: machine.to_owned(),
+            role: MachineRole::Agent,
+            hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        };
+        let knows = |one: &str, other: &str| MachineClockRow {
+            machine: one.to_owned(),
+            other: other.to_owned(),
+            at_ns: 5 * SECOND,
+            ahead_ns: 1_000,
+            error_ns: error_ns.unwrap_or_default(),
+        };
+        recorder
+            .batch(|recorder| {
+                recorder.machine(1, &machine("a", &["n1", "n3"]))?;
+                recorder.machine(1, &machine("b", &["n2"]))?;
+                let known = [knows("a", "b"), knows("b", "a")];
+                known.iter().filter(|_| error_ns.is_some()).try_for_each(|row| recorder.machine_clock(1, row))
+            })
+            .unwrap();
+        recorder.finish().unwrap();
+        let found = findings(&Run::open(directory.path()).unwrap()).unwrap();
+        let fault = &found.trials[0].faults[0];
+        assert_eq!(fault.verdict, verdict, "{error_ns:?}: {:?}", fault.reasons);
+        if verdict == Proof::Unproven {
+            let known = if error_ns.is_some() { "is only known to within ± 3.00ms" } else { "is not known" };
+            let words = format!("how far the clocks of its two machines are apart {known}");
+            assert!(fault.reasons.iter().any(|why| why.contains(&words)), "{:?}", fault.reasons);
+            // n2 → load ends on the machine where it begins.
+            assert!(!fault.reasons.iter().any(|why| why.contains("load:")), "{:?}", fault.reasons);
+        }
+        let machines = &found.trials[0].machines;
+        assert_eq!((machines.len(), machines[1].hosts.as_slice()), (2, ["n2".to_owned()].as_slice()));
+        assert_eq!(machines[0].clocks.len(), usize::from(error_ns.is_some()));
     }
 }
 

@@ -316,12 +316,20 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
     told.map_err(|source| LabError::Ground { doing: "give the controller the record", source })
 }
 
-/// A directory of its own, which goes at the end.
+/// What the names of parts' directories begin with; their process follows.
+const SCRATCH: &str = "brownout-part-";
+
+/// A directory of its own, which goes at the end. Those of parts that were killed go now.
 fn scratch() -> Result<PathBuf, LabError> {
-    let path = std::env::temp_dir().join(format!("brownout-part-{}", std::process::id()));
+    let (all, own) = (std::env::temp_dir(), std::process::id());
+    for left in fs::read_dir(&all).into_iter().flatten().flatten() {
+        let process = left.file_name().to_str().and_then(|name| name.strip_prefix(SCRATCH)?.parse::<u32>().ok());
+        if process.is_some_and(|process| process == own || !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_dir_all(left.path());
+        }
+    }
+    let path = all.join(format!("{SCRATCH}{own}"));
     let failed = |source| LabError::Directory { doing: "make", path: path.clone(), source };
-    // One of a process of this number that was killed.
-    let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).map_err(failed)?;
     Ok(path)
 }

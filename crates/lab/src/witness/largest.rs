@@ -67,9 +67,8 @@ pub(super) fn start(
         asked.iter().any(|(a, b, _)| (a == from && b == to) || (a == to && b == from))
     };
     // Those of other machines are looked at there.
-    let carried = |from: usize, to: usize| {
-        network.link(&ends[from].0, &ends[to].0).is_some_and(|link| network.carries(link))
-    };
+    let carried =
+        |from: usize, to: usize| network.link(&ends[from].0, &ends[to].0).is_some_and(|link| network.carries(link));
     let wanted = |from: usize, to: usize| ends.len() <= ALL_LINKS_UP_TO || hit(from, to);
     let links = all.filter(|(from, to)| wanted(*from, *to) && carried(*from, *to)).collect();
     let ends = Arc::new(Ends(ends));

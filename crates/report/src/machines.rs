@@ -1,0 +1,85 @@
+//! The machines that made a trial together: the same rows for the terminal and for the page.
+
+use brownout_analysis::{MachineFindings, TrialFindings};
+use brownout_units::format_ns;
+
+use crate::{
+    markup::{cell, table},
+    page::Page,
+    table::{Paint, Table},
+};
+
+const CAPTION: &str = "What each knew of the others' monotonic clocks: by how much they were ahead, ± the bound of that, median and at \
+                       the worst";
+const HEADINGS: [&str; 3] = ["machine", "has", "clocks of others"];
+
+impl Page {
+    /// Of trials that several machines have made, each with what it is called. All of a run are made by the same: one is shown.
+    pub(crate) fn machines<'a>(&mut self, mut trials: impl Iterator<Item = (String, &'a TrialFindings)>) {
+        let Some((name, trial)) = trials.find(|(_, trial)| !trial.machines.is_empty()) else { return };
+        self.section(&format!("Machines, {name}"));
+        self.line(Paint::Dim, &format!("  {CAPTION}"));
+        let mut table = Table::new(&HEADINGS);
+        rows(&trial.machines).into_iter().for_each(|row| table.row(Paint::Plain, row));
+        self.table(&table);
+    }
+}
+
+/// The same for the page; none if one machine made it.
+pub(crate) fn html(trial: &TrialFindings) -> Option<String> {
+    let rows = rows(&trial.machines).into_iter().map(|row| ("", row.into_iter().map(cell).collect()));
+    (!trial.machines.is_empty()).then(|| table("", CAPTION, &HEADINGS, rows.collect()))
+}
+
+/// One for each machine and each clock that it knew; of one that asked nobody one alone.
+fn rows(machines: &[MachineFindings]) -> Vec<Vec<String>> {
+    let of = |machine: &MachineFindings| {
+        let has = if machine.sends { "the load".to_owned() } else { machine.hosts.join(", ") };
+        let known = machine.clocks.iter().map(|clock| {
+            let sign = if clock.ahead_ns > 0.0 { "+" } else { "" };
+            let (ahead, error, worst) =
+                (format_ns(clock.ahead_ns), format_ns(clock.error_ns), format_ns(clock.worst_ns as f64));
+            format!("{} {sign}{ahead} ± {error}, at the worst ± {worst}", clock.other)
+        });
+        let known: Vec<String> = known.collect();
+        let first = known.first().cloned().unwrap_or_else(|| "–".to_owned());
+        let more = known.into_iter().skip(1).map(|clock| vec![String::new(), String::new(), clock]);
+        std::iter::once(vec![machine.machine.clone(), has, first]).chain(more).collect::<Vec<_>>()
+    };
+    machines.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_analysis::MachineClock;
+
+    use super::*;
+
+    #[test]
+    fn each_machine_has_a_row_for_each_clock_that_it_knows() {
+        let clock = |other: &str, ahead_ns| MachineClock {
+            other: other.to_owned(),
+            ahead_ns,
+            error_ns: 12_000.0,
+            worst_ns: 30_000,
+        };
+        let machine = |name: &str, sends, hosts: &[&str], clocks| MachineFindings {
+            machine: name.to_owned(),
+            sends,
+            hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+            clocks,
+        };
+        let all = [
+            machine("a", false, &["n1", "n2"], vec![clock("b", 5e12), clock("c", -2e3)]),
+            machine("l", true, &[], Vec::new()),
+        ];
+        assert_eq!(
+            rows(&all),
+            [
+                ["a", "n1, n2", "b +5000s ± 12.0us, at the worst ± 30.0us"],
+                ["", "", "c -2.00us ± 12.0us, at the worst ± 30.0us"],
+                ["l", "the load", "–"],
+            ]
+        );
+    }
+}
