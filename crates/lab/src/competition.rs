@@ -21,6 +21,7 @@ pub fn waiting(subject: &str, before_ns: Option<u64>, now_ns: Option<u64>) -> Op
 /// Looks at who competes, from interval to interval.
 pub struct Competition {
     programs: Programs,
+    beside: Vec<u32>,
     waits: BTreeMap<String, Waits>,
     pressure_ns: Option<u64>,
 }
@@ -38,9 +39,11 @@ pub struct Own {
 
 impl Competition {
     /// Begins to look. `proc` is the machine's `/proc`, as it is seen from outside of the lab.
-    pub fn begin(proc: &File, cluster: &Cluster) -> io::Result<Self> {
+    /// `beside` are processes of the same run that others look after.
+    pub fn begin(proc: &File, cluster: &Cluster, beside: &[u32]) -> io::Result<Self> {
         let programs = Programs::watch(proc.try_clone()?)?;
-        let mut competition = Competition { programs, waits: BTreeMap::new(), pressure_ns: pressure_ns() };
+        let beside = beside.to_vec();
+        let mut competition = Competition { programs, beside, waits: BTreeMap::new(), pressure_ns: pressure_ns() };
         competition.waited(cluster);
         Ok(competition)
     }
@@ -51,7 +54,7 @@ impl Competition {
         // Those of the lab's own are numbered otherwise, and come from its first process anyway.
         let control = cluster.control();
         let attached = cluster.nodes().iter().filter(|node| node.alive() && control.has_hands(&node.name));
-        let attached: Vec<u32> = attached.map(|node| node.pid()).collect();
+        let attached: Vec<u32> = attached.map(|node| node.pid()).chain(self.beside.iter().copied()).collect();
         let mut others = self.programs.read(&attached)?;
         // Where several parts of a run are on one machine, the others are of the instrument, as this one is.
         others.programs.retain(|program| !is_part_of_a_run(program));

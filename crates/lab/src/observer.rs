@@ -93,6 +93,8 @@ pub struct Sources<'a> {
     pub proc: &'a File,
     /// Other labs work in this process, on processors of their own.
     pub has_neighbours: bool,
+    /// Processes of this machine that others of the same run look after.
+    pub beside: &'a [u32],
 }
 
 /// What a second looked like, for progress and for the warm-up's decision.
@@ -118,10 +120,11 @@ impl<'a> Observer<'a> {
         sources: Sources<'a>,
         epoch_ns: u64,
     ) -> Result<Self, LabError> {
-        let Sources { network, probes, overlay_probes, witnesses, evidence, attached, proc, has_neighbours } = sources;
+        let Sources { network, probes, overlay_probes, witnesses, evidence, attached, proc, has_neighbours, beside } =
+            sources;
         network.control().take_counters()?;
         let processors = Processors::of_this_process();
-        let competition = Competition::begin(proc, cluster).map_err(unseen)?;
+        let competition = Competition::begin(proc, cluster, beside).map_err(unseen)?;
         let mut clock = CpuClock::new(processors.clone(), has_neighbours);
         let silence = are_only_asked(&cluster.control()).then(Silence::default);
         let now_ns = brownout_base::clock::monotonic_ns();

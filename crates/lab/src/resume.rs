@@ -104,7 +104,7 @@ pub fn resume(path: &Path, file: Option<&Path>, more: More) -> Result<Resumed, L
         source = read(&set)?;
     }
     let design = Design::new(&source)?;
-    refuse_other_containers(&design)?;
+    refuse_other_containers(&design, &source)?;
     let settled = Made::read(path, design.attempts)?.settled;
     let missing = Planner::new(&design).only(only).missing(&settled);
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
@@ -145,9 +145,19 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
 }
 
 /// Trials of one run are made on the same containers; they may have been started again.
-fn refuse_other_containers(design: &Design) -> Result<(), LabError> {
+fn refuse_other_containers(design: &Design, source: &Source) -> Result<(), LabError> {
     let found = design.layouts().into_iter().find_map(|layout| layout.containers.as_ref());
-    found.map_or(Ok(()), |found| found.again().map(drop).map_err(LabError::Resume))
+    let Some(found) = found else { return Ok(()) };
+    let differences = match source.on_machines_now()? {
+        Some(now) => found.differences(&now),
+        None => return found.again().map(drop).map_err(LabError::Resume),
+    };
+    match differences.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(LabError::Resume(format!("{}; begin a new run with those that are there now", differences.join("; "))))
+        }
+    }
 }
 
 /// Trials of one run have to be made on one machine, by one version.

@@ -181,6 +181,7 @@ impl Trial<'_> {
             attached: attached.as_ref(),
             proc: &spec.proc,
             has_neighbours,
+            beside: &[],
         };
         let observer = Observer::new(number, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities = if sabotage { sabotaged(capabilities) } else { capabilities.clone() };

@@ -88,12 +88,12 @@ pub fn merge(
 ) -> Result<(), RecordError> {
     let mut load = BTreeMap::new();
     let (mut latencies, mut watches) = (BTreeMap::new(), BTreeMap::new());
-    let (mut cpu, mut faults) = (BTreeMap::new(), BTreeMap::new());
+    let (mut cpu, mut boots, mut faults) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for part in parts {
         add_load(part, intervals, &mut load)?;
         add_latencies(part, intervals, part.run.latencies(part.trial, 0..u64::MAX)?, &mut latencies)?;
         add_latencies(part, intervals, part.run.watches(part.trial, 0..u64::MAX)?, &mut watches)?;
-        add_cpu(part, intervals, &mut cpu)?;
+        add_cpu(part, intervals, &mut boots, &mut cpu)?;
         add_faults(part, parts, &mut faults)?;
     }
     recorder.batch(|recorder| {
@@ -230,24 +230,32 @@ fn add_latencies(
     Ok(())
 }
 
-/// CPU time of all machines together. Of those that only send operations, what the load itself used: hosts' machines may be the
-/// same ones.
+/// CPU time of all machines together, each of which is counted once, however many parts it makes. A part of which only operations are
+/// sent knows of no machine: what it used itself is of the instrument, and of the load.
 fn add_cpu(
     part: &TrialPart<'_>,
     intervals: Intervals,
+    seen: &mut BTreeMap<String, String>,
     sums: &mut BTreeMap<(u64, String), CpuRow>,
 ) -> Result<(), RecordError> {
-    const PRESSURE: &str = "pressure";
-    let is_taken = |subject: &str| match part.machine.role {
-        MachineRole::Agent => !subject.starts_with("load"),
-        MachineRole::Load => subject.starts_with("load"),
+    const OF_PARTS: [&str; 5] = ["instrument", "load", "load-waited", "emulator", "emulator-waited"];
+    let boot = part.run.sessions()?.into_iter().next().map(|session| session.boot_id).unwrap_or_default();
+    let own = &part.machine.machine;
+    let is_agent = part.machine.role == MachineRole::Agent;
+    // One that does not know which machine it is on is on one of its own.
+    let boot = if boot.is_empty() { own.clone() } else { boot };
+    let is_first = is_agent && seen.entry(boot).or_insert_with(|| own.clone()) == own;
+    let is_taken = |subject: &str| match OF_PARTS.contains(&subject) {
+        true => is_agent || subject != "emulator",
+        false if subject.starts_with("node:") || subject.starts_with("waited:") => is_agent,
+        false => is_first,
     };
     for row in part.run.cpu(part.trial)?.into_iter().filter(|row| is_taken(&row.subject)) {
         let starts_ns = intervals.nearest(part.at(row.starts_ns)?);
         let key = (starts_ns, row.subject.clone());
         match sums.get_mut(&key) {
             // Time in which anything waited, of whichever machine had most.
-            Some(sum) if row.subject == PRESSURE => sum.busy_ns = sum.busy_ns.max(row.busy_ns),
+            Some(sum) if row.subject == "pressure" => sum.busy_ns = sum.busy_ns.max(row.busy_ns),
             Some(sum) => {
                 sum.busy_ns += row.busy_ns;
                 sum.length_ns = sum.length_ns.max(row.length_ns);

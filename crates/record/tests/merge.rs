@@ -163,7 +163,9 @@ fn each_machine_says_what_it_did_and_saw_by_its_own_clock_and_its_doubt_is_added
         recorder.probe(1, &probe("n1", "n2", S + 300))?;
         recorder.event(&event(2_000))?;
         recorder.machine_clock(1, &knows)?;
-        [cpu("machine", 100), cpu("pressure", 7), cpu("load", 900)].iter().try_for_each(|row| recorder.cpu(1, row))?;
+        [cpu("machine", 100), cpu("pressure", 7), cpu("load", 900), cpu("instrument", 6)]
+            .iter()
+            .try_for_each(|row| recorder.cpu(1, row))?;
         faults([Some(1_000), Some(5_000)], [Some(2_000), Some(3_000)]).iter().try_for_each(|one| recorder.fault(1, one))
     });
     let b = written(|recorder| {
@@ -172,7 +174,9 @@ fn each_machine_says_what_it_did_and_saw_by_its_own_clock_and_its_doubt_is_added
         let (slow, pause) = ([Some(100 * S + 1_100), None], [Some(100 * S + 2_400), Some(100 * S + 3_300)]);
         faults(slow, pause).iter().try_for_each(|one| recorder.fault(1, one))
     });
-    let l = written(|recorder| [cpu("machine", 5), cpu("load", 60)].iter().try_for_each(|row| recorder.cpu(1, row)));
+    let l = written(|recorder| {
+        [cpu("machine", 5), cpu("load", 60), cpu("instrument", 7)].iter().try_for_each(|row| recorder.cpu(1, row))
+    });
     let on_a = |at: u64| Some((at + 10 * S, 0));
     let on_b = |at: u64| Some((at.checked_sub(90 * S).unwrap_or(10 * S), 40));
     let parts = [
@@ -195,7 +199,8 @@ fn each_machine_says_what_it_did_and_saw_by_its_own_clock_and_its_doubt_is_added
     assert_eq!((events[0].at_ns, events[0].error_ns), (10 * S + 2_000, 5));
     let mut cpu: Vec<(String, u64)> = run.cpu(7).unwrap().into_iter().map(|row| (row.subject, row.busy_ns)).collect();
     cpu.sort();
-    let expected = [("load", 60), ("machine", 150), ("pressure", 9)];
+    // All of these parts are on one machine, which is counted once.
+    let expected = [("instrument", 13), ("load", 960), ("machine", 100), ("pressure", 7)];
     assert_eq!(cpu, expected.map(|(subject, busy)| (subject.to_owned(), busy)));
 
     let faults = run.faults(7).unwrap();

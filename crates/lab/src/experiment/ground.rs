@@ -114,6 +114,32 @@ impl Source {
 
     /// The containers of all machines: as they were found when the file was first read.
     fn on_machines(&self, section: &GroundSection, machines: &[Machine]) -> Result<ContainersFound, FileError> {
+        let selections = self.selections_on(section, machines)?;
+        let find = || {
+            let found = find_on(&selections).map_err(io::Error::other)?;
+            serde_json::to_string(&found).map_err(io::Error::other)
+        };
+        let refuse = |why: String| self.complain("ground.machines", why);
+        let name = format!("{KEPT_AS}machines");
+        let text = self.attached.made(&name, find).map_err(|error| refuse(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
+    }
+
+    /// The same as they are now; none if the file names no machines.
+    pub(crate) fn on_machines_now(&self) -> Result<Option<ContainersFound>, FileError> {
+        let experiment: Experiment = self.structs(self.document.tree(), "")?;
+        let Some(section) = experiment.ground.filter(|section| !section.machines.is_empty()) else { return Ok(None) };
+        let refuse = |why: String| self.complain("ground.machines", why);
+        let machines = machines(&section.machines).map_err(|one| refuse(one.message))?;
+        find_on(&self.selections_on(&section, &machines)?).map(Some).map_err(refuse)
+    }
+
+    /// Which containers are meant on each machine that has any.
+    fn selections_on<'a>(
+        &self,
+        section: &GroundSection,
+        machines: &'a [Machine],
+    ) -> Result<Vec<(&'a Machine, Selection)>, FileError> {
         if section.containers.is_some() {
             let message =
                 "containers are of this machine alone, and machines are others; write one of the two".to_owned();
@@ -128,14 +154,7 @@ impl Source {
             })?;
             selections.extend(selection.map(|selection| (machine, selection)));
         }
-        let find = || {
-            let found = find_on(&selections).map_err(io::Error::other)?;
-            serde_json::to_string(&found).map_err(io::Error::other)
-        };
-        let refuse = |why: String| self.complain("ground.machines", why);
-        let name = format!("{KEPT_AS}machines");
-        let text = self.attached.made(&name, find).map_err(|error| refuse(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
+        Ok(selections)
     }
 
     /// Which containers the file's `ground:` selects, wherever they are; none if it has no ground.
@@ -148,6 +167,11 @@ impl Source {
     }
 
     fn selection_of(&self, section: &GroundSection) -> Result<Selection, FileError> {
+        if !section.machines.is_empty() {
+            let message =
+                "the containers are on several machines; ask for those of one there: brownout ground NAME…".to_owned();
+            return Err(self.complain("ground.machines", message));
+        }
         let Some(containers) = &section.containers else {
             let message = "which ground is missing; write ground: { containers: { project: NAME } }, or leave it out for \
                            a lab";

@@ -16,7 +16,7 @@ use brownout_record::{Arm, Recorder};
 
 use super::{
     mesh::MachinesMesh,
-    message::{FarHost, FromPart, Peer, ToPart},
+    message::{FarHost, FromPart, Peer, Ready, ToPart},
     part::{Axis, Left, Line, TRIAL, Task, Teller, recorder, tick_of},
     relay::{AllTold, Clocks, Relay, Stream},
 };
@@ -78,9 +78,17 @@ pub(super) fn agent(task: &Task, line: &Line, path: &Path) -> Result<(Result<(),
     let far_end = FarEnd::start(&streams, Stream::COUNT, Box::new(tell))?;
     let far = Arc::new(Mutex::new(far_end));
     let far_hosts = || network.hosts().iter().filter_map(|host| far_host(host, &task.machine, &far)).collect();
-    line.tell(&FromPart::Ready { clock: Some(clock_address), relay: Some(relay.address()), far: far_hosts() });
+    let ready = Ready {
+        clock: Some(clock_address),
+        relay: Some(relay.address()),
+        far: far_hosts(),
+        boot: boot(),
+        pids: testbed.cluster.nodes().iter().filter(|node| node.alive()).map(|node| node.pid()).collect(),
+    };
+    line.tell(&FromPart::Ready(Box::new(ready)));
 
     let peers = peers(line)?;
+    let beside = peers.iter().filter(|peer| peer.boot == boot()).flat_map(|peer| peer.pids.clone()).collect();
     let axis = Axis::among(&task.machine, &peers, |_| true, realtime, &clocks)?;
     let relays = peers.iter().filter(|peer| peer.machine != task.machine);
     let relays = relays.map(|Peer { machine, relay, .. }| (machine.clone(), *relay)).collect();
@@ -89,8 +97,17 @@ pub(super) fn agent(task: &Task, line: &Line, path: &Path) -> Result<(Result<(),
     *later.lock().unwrap_or_else(PoisonError::into_inner) = Some(teller);
     line.tell(&FromPart::Synchronised { error_ns: axis.wait(task.interrupts)? });
 
-    let mut running =
-        Running { task, line, axis: &axis, network: &network, told: &told, far: &far, relay: &relay, epoch_ns: 0 };
+    let mut running = Running {
+        task,
+        line,
+        axis: &axis,
+        network: &network,
+        told: &told,
+        far: &far,
+        relay: &relay,
+        beside,
+        epoch_ns: 0,
+    };
     running.epoch_ns = running.until_begin()?;
     let mut recorder = recorder(path, running.epoch_ns, task.seed, arm_of(&task.plan.faults))?;
     let left = Left { exchanges: Vec::new(), zero_ns: running.epoch_ns };
@@ -105,6 +122,11 @@ fn machines(task: &Task) -> Result<BTreeMap<String, String>, LabError> {
         return Err(LabError::Machine("the experiment has no hosts that run already".to_owned()));
     };
     Ok(found.containers.iter().filter_map(|one| Some((one.name.clone(), one.machine.clone()?))).collect())
+}
+
+/// Which machine this is, as long as it is up; empty where the kernel does not tell.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// From which this machine speaks to others: the address by which its own hosts know it.
@@ -152,6 +174,8 @@ struct Running<'a> {
     told: &'a AllTold,
     far: &'a Arc<Mutex<FarEnd>>,
     relay: &'a Relay,
+    /// Processes of hosts of other parts that are on this machine, too.
+    beside: Vec<u32>,
     /// When intervals begin, by this machine's clock.
     epoch_ns: u64,
 }
@@ -233,6 +257,7 @@ impl Running<'_> {
             attached: attached.as_ref(),
             proc: &spec.proc,
             has_neighbours: false,
+            beside: &self.beside,
         };
         let mut observer = Observer::new(TRIAL, recorder, cluster, sources, time_line.epoch_ns)?;
         let capabilities =

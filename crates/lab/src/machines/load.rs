@@ -37,7 +37,7 @@ pub(super) fn load(
     path: &Path,
 ) -> Result<(Result<(), LabError>, Left), LabError> {
     let mut testbed = Testbed::build(&task.spec, 1, task.seed, &Needs::default())?;
-    line.tell(&FromPart::Ready { clock: None, relay: None, far: Vec::new() });
+    line.tell(&FromPart::Ready(Box::default()));
     let peers = peers(line)?;
     let first = peers.first().map(|peer| peer.machine.clone());
     let clocks = std::sync::Arc::default();
@@ -64,6 +64,7 @@ pub(super) fn load(
         engine: None,
         last_ns: monotonic_ns(),
         last_cpu_ns: 0,
+        last_process_ns: 0,
         ends_ns: u64::MAX,
     };
     let result = sender.trial();
@@ -87,6 +88,7 @@ struct Sender<'a> {
     engine: Option<Engine>,
     last_ns: u64,
     last_cpu_ns: u64,
+    last_process_ns: u64,
     /// When nothing more is to start.
     ends_ns: u64,
 }
@@ -208,12 +210,16 @@ impl Sender<'_> {
     fn record(&mut self, buckets: &[Bucket], cpu_ns: u64, now_ns: u64) -> Result<(), LabError> {
         let (starts_ns, length_ns) = (self.recorder.at(self.last_ns), (now_ns - self.last_ns).max(1));
         let busy_ns = cpu_ns.saturating_sub(std::mem::replace(&mut self.last_cpu_ns, cpu_ns));
+        // All threads of this process: what they used since the last look, as far as they are still there.
+        let process_ns: u64 = brownout_machine::threads("self").map(|thread| thread.ran_ns).sum();
+        let own_ns = process_ns.saturating_sub(std::mem::replace(&mut self.last_process_ns, process_ns));
         self.last_ns = now_ns;
         let rows = self.axis.rows(&self.task.machine, self.recorder);
         Ok(self.recorder.batch(|recorder| {
             buckets.iter().try_for_each(|bucket| write_bucket(recorder, TRIAL, bucket))?;
             rows.iter().try_for_each(|row| recorder.machine_clock(TRIAL, row))?;
-            recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject: "load".to_owned(), busy_ns })
+            recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject: "load".to_owned(), busy_ns })?;
+            recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject: "instrument".to_owned(), busy_ns: own_ns })
         })?)
     }
 

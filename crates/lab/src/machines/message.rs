@@ -81,6 +81,10 @@ pub(crate) struct Peer {
     pub(crate) clock: SocketAddr,
     /// Who takes what has arrived elsewhere of what it has sent.
     pub(crate) relay: SocketAddr,
+    /// Which machine it really is: several parts may be on one.
+    pub(crate) boot: String,
+    /// The processes of its hosts.
+    pub(crate) pids: Vec<u32>,
 }
 
 /// Where a host of another machine takes what is to be measured.
@@ -143,6 +147,18 @@ pub(crate) enum ToPart {
     Lease,
 }
 
+/// What others need to know of a part.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    /// Of an agent, where it is reached, and where its hosts are measured.
+    pub(crate) clock: Option<SocketAddr>,
+    pub(crate) relay: Option<SocketAddr>,
+    pub(crate) far: Vec<FarHost>,
+    /// See [`Peer`].
+    pub(crate) boot: String,
+    pub(crate) pids: Vec<u32>,
+}
+
 /// What a part tells.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,7 +168,7 @@ pub(crate) enum FromPart {
     /// What the nodes run.
     Surveyed { software: Vec<Software> },
     /// It has begun: where others reach it, and where its hosts are measured.
-    Ready { clock: Option<SocketAddr>, relay: Option<SocketAddr>, far: Vec<FarHost> },
+    Ready(Box<Ready>),
     /// It knows the others' clocks: how exactly the axis', ns.
     Synchronised { error_ns: u64 },
     /// What was asked for last is done.

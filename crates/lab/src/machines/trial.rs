@@ -10,7 +10,7 @@ use brownout_record::{
 
 use super::{
     fleet::{Fleet, Heard, Part, Reach},
-    message::{FarHost, FromPart, Order, PartTick, Peer, Role, ToPart},
+    message::{FarHost, FromPart, Order, PartTick, Peer, Ready, Role, ToPart},
     part::TRIAL,
 };
 use crate::{
@@ -237,17 +237,18 @@ impl Running<'_> {
         ));
         let mut notes = Vec::new();
         let ready = |part: &Part, message: &FromPart| match message {
-            FromPart::Ready { clock, relay, far } => Some((part.machine.clone(), *clock, *relay, far.clone())),
+            FromPart::Ready(ready) => Some((part.machine.clone(), ready.as_ref().clone())),
             _ => None,
         };
         let all = fleet.wait_for(fleet.parts.iter(), READY_WITHIN, interrupts, ready, |part, other| {
             note(&mut notes, part, other)
         })?;
-        let peer = |(machine, clock, relay, _): &(String, _, _, _)| {
-            Some(Peer { machine: machine.clone(), clock: (*clock)?, relay: (*relay)? })
+        let peer = |(machine, ready): &(String, Ready)| {
+            let Ready { clock, relay, boot, pids, .. } = ready.clone();
+            Some(Peer { machine: machine.clone(), clock: clock?, relay: relay?, boot, pids })
         };
         let peers: Vec<Peer> = all.iter().filter_map(peer).collect();
-        let far: Vec<FarHost> = all.into_iter().flat_map(|(.., far)| far).collect();
+        let far: Vec<FarHost> = all.into_iter().flat_map(|(_, ready)| ready.far).collect();
         fleet.parts.iter().for_each(|part| part.tell(&ToPart::Peers(peers.clone())));
         self.progress.step(&format!("{}: comparing clocks", self.trial.title));
         let known = |_: &Part, message: &FromPart| match message {
