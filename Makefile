@@ -17,7 +17,7 @@ help:
 	@echo "make bench   programs that measure us beside others; they print ratios"
 	@echo "make build   target/release/brownout"
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
-	@echo "make study-slow-and-flaky-long, -zones  the same at length (105 and 140 minutes): makes studies/slow-and-flaky anew"
+	@echo "make study-slow-and-flaky-long, -zones  the same at length (115 and 140 minutes): makes studies/slow-and-flaky anew"
 	@echo "make study-slow-and-flaky-etcd-quick  the same on etcd, leader and follower, in brief (about four minutes)"
 	@echo "make study-slow-and-flaky-etcd, -etcd-zones  the same at length (90 and 130 minutes)"
 	@echo "make study-virtual-network  overlays and encryption beside published figures, in brief (about seven minutes)"

@@ -137,6 +137,7 @@ impl Worker<'_> {
                     interrupts: self.shared.interrupts(),
                     planned,
                     attempt,
+                    levels: self.shared.levels(),
                 });
                 let result = made.and_then(|trial| trial.run(self.recorder, self.progress));
                 if !matches!(result, Err(LabError::Machine(_))) && self.shared.stands() {

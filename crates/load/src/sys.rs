@@ -53,11 +53,16 @@ const MOST_READY: usize = 256;
 pub(crate) struct Epoll {
     fd: OwnedFd,
     ready: Vec<Ready>,
+    interrupted: bool,
 }
 
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Epoll { fd: epoll::create(CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(MOST_READY) })
+        Ok(Epoll {
+            fd: epoll::create(CreateFlags::CLOEXEC)?,
+            ready: Vec::with_capacity(MOST_READY),
+            interrupted: false,
+        })
     }
 
     /// For the tokio runtime that this thread has entered: readable as long as something is ready.
@@ -90,13 +95,17 @@ impl Epoll {
         self.ready.clear();
         // To the nanosecond: epoll_pwait2, which rustix takes for granted with its feature `linux_5_11`.
         let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_READY];
-        let found = match epoll::wait(&self.fd, &mut events[..], limit_ns.map(timespec).as_ref()) {
-            Err(Errno::INTR) => epoll::wait(&self.fd, &mut events[..], Some(&timespec(0))),
-            waited => waited,
-        };
+        let waited = epoll::wait(&self.fd, &mut events[..], limit_ns.map(timespec).as_ref());
+        self.interrupted = matches!(waited, Err(Errno::INTR));
+        let found = if self.interrupted { epoll::wait(&self.fd, &mut events[..], Some(&timespec(0))) } else { waited };
         let (found, _) = found?;
         self.ready.extend(found.iter().map(Ready::of));
         Ok(())
+    }
+
+    /// Whether a signal has ended the last wait: the process may have stood still in it.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.interrupted
     }
 
     /// How many descriptors the last wait found ready.
@@ -243,6 +252,28 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize
         }
         Ok((count as usize, stamp))
     }
+}
+
+/// How many segments have arrived at a TCP socket while one before them was missing; `None` where the kernel does not count them (before
+/// Linux 5.4).
+///
+/// rustix does not read this.
+pub(crate) fn out_of_order(socket: impl AsFd) -> Option<u32> {
+    const WITHIN: usize = std::mem::offset_of!(libc::tcp_info, tcpi_rcv_ooopack);
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes up to `length` bytes of plain numbers, for which zeros are valid, and says how many.
+    let (result, info) = unsafe {
+        let result = libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &mut length,
+        );
+        (result, info.assume_init())
+    };
+    (result == 0 && length as usize >= WITHIN + size_of::<u32>()).then_some(info.tcpi_rcv_ooopack)
 }
 
 /// Lets timers of the calling thread fire when they are due, not up to 50 µs later (the default slack).

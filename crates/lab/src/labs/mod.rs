@@ -96,9 +96,11 @@ pub fn of(design: &Design, room: &Room, before: Option<u32>) -> Result<Labs, Lab
     let numbers = design.cells.iter().filter_map(|cell| cell.plan.parallel);
     let said = numbers.max();
     let is_said = said.is_some();
-    let asked = if design.search.is_some() { Some(1) } else { said.or(before) };
+    let is_over_machines = design.first().layout.is_over_machines();
+    let asked = if design.search.is_some() || is_over_machines { Some(1) } else { said.or(before) };
     let Some(asked) = asked else { return Ok(as_many_as_fit(design, room, takes)) };
     let reason = match (design.search.is_some(), is_said, asked) {
+        _ if is_over_machines => "all machines make each trial together".to_owned(),
         (true, ..) => "a search chooses each trial by those before it".to_owned(),
         (false, false, _) => "parallel: auto, as in the run's earlier sessions".to_owned(),
         (false, true, 1) => "parallel: 1".to_owned(),

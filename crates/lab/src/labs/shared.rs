@@ -194,6 +194,13 @@ impl Shared {
         !std::mem::replace(&mut state.made.environment, true)
     }
 
+    /// Of a search, the levels that have become cells, in order; else none.
+    pub(crate) fn levels(&self) -> Vec<String> {
+        let state = self.state();
+        let cells = if state.design.search.is_some() { state.design.cells.len() } else { 0 };
+        (0..cells).map(|cell| state.design.level(cell).to_owned()).collect()
+    }
+
     /// What all randomness of the run is drawn from.
     pub(crate) fn seed(&self) -> u64 {
         self.state().design.seed

@@ -155,6 +155,7 @@ pub(super) fn peers(line: &Line) -> Result<Vec<Peer>, LabError> {
     loop {
         match line.wait(SET_UP_WITHIN)? {
             Some(ToPart::Peers(peers)) => return Ok(peers),
+            Some(ToPart::Stop) => return Err(LabError::Interrupted),
             Some(_) => {}
             None => return Err(silent()),
         }
@@ -193,6 +194,7 @@ impl Running<'_> {
             match self.line.wait(SET_UP_WITHIN)? {
                 Some(ToPart::Begin { epoch_ns }) => return self.axis.on_own(epoch_ns),
                 Some(ToPart::Far(hosts)) => self.are_at(&hosts)?,
+                Some(ToPart::Stop) => return Err(LabError::Interrupted),
                 Some(ToPart::Now) => self.line.tell(&FromPart::Now { axis_ns: self.axis.now()?.0 }),
                 Some(_) => {}
                 None => return Err(silent()),
@@ -362,7 +364,7 @@ impl Running<'_> {
                     }
                 }
             }
-            ToPart::Begin { .. } | ToPart::Order(_) | ToPart::Peers(_) | ToPart::Lease => {}
+            ToPart::Stop => return Err(LabError::Interrupted),
             // What only loads are told.
             _ => {}
         }

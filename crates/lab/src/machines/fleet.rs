@@ -117,6 +117,9 @@ impl Part {
         let reader = thread::Builder::new().name(format!("from-{machine}")).spawn(read);
         let reader = reader.map_err(|source| LabError::Ground { doing: "hear a part of the run", source })?;
         let to = Arc::new(Mutex::new(to));
+        let hello = ToPart::Hello { version: env!("CARGO_PKG_VERSION").to_owned() };
+        // One that does not hear it has ended, and that is heard.
+        let _ = write_message(to.lock().unwrap_or_else(PoisonError::into_inner).as_mut(), &hello);
         Ok(Part { machine: machine.to_owned(), role, to, heard, reader: Some(reader), ends: Some(ends) })
     }
 

@@ -46,6 +46,7 @@ pub(super) fn load(
     let epoch_ns = loop {
         match line.wait(SET_UP_WITHIN)? {
             Some(ToPart::Begin { epoch_ns }) => break axis.on_own(epoch_ns)?,
+            Some(ToPart::Stop) => return Err(LabError::Interrupted),
             Some(_) => {}
             None => return Err(silent()),
         }
@@ -153,6 +154,7 @@ impl Sender<'_> {
                     engine.set_pace_from(self.ends_ns, Pace::Idle)?;
                 }
             }
+            ToPart::Stop => return Err(LabError::Interrupted),
             // What only agents are told.
             _ => {}
         }

@@ -111,6 +111,8 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToPart {
+    /// Who speaks: a part of another version does not go on.
+    Hello { version: String },
     /// Say which containers these are here, and end.
     Look(Selection),
     /// Ask the nodes of an experiment who they are, and end.
@@ -141,6 +143,8 @@ pub(crate) enum ToPart {
     Faults { from_ns: u64 },
     /// The last phase ends then: heal, see how all that is open ends, and give the record.
     End { at_ns: u64 },
+    /// Heal, give the record, and end, now.
+    Stop,
     /// What time is it on the axis?
     Now,
     /// The controller is there. A part that does not hear this for [`super::LEASE`] heals, and ends.

@@ -25,6 +25,7 @@ mod message;
 mod part;
 mod relay;
 mod run;
+mod scratch;
 mod trial;
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{Read, Write},
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -22,6 +22,7 @@ use super::{
     LEASE, agent, load,
     message::{Asked, FromPart, Order, PartTick, Peer, Role, ToPart, read_message, write_file, write_message},
     relay::Clocks,
+    scratch::Scratch,
 };
 use crate::{
     Design, LabError,
@@ -291,14 +292,20 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
                 line.tell(&FromPart::Surveyed { software: found.in_directory(Path::new("")).software });
                 return Ok(());
             }
+            Some(ToPart::Hello { version }) if version != env!("CARGO_PKG_VERSION") => {
+                let own = env!("CARGO_PKG_VERSION");
+                return Err(LabError::Machine(format!(
+                    "this is version {own} of Brownout, and the run is made by {version}; have the same on all machines"
+                )));
+            }
             Some(_) => {}
             None => return Err(LabError::Interrupted),
         }
     };
-    let directory = scratch()?;
-    let _gone = RemovedAtTheEnd(&directory);
+    let scratch = Scratch::below(&std::env::temp_dir())?;
+    let directory = scratch.path();
     let role = order.role;
-    let task = task(*order, &directory, interrupts)?;
+    let task = task(*order, directory, interrupts)?;
     let path = directory.join("part.db");
     let (ended, left) = match role {
         Role::Agent => agent::agent(&task, line, &path)?,
@@ -314,32 +321,6 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
     let mut to = line.to.lock().unwrap_or_else(PoisonError::into_inner);
     let told = write_message(to.as_mut(), &over).and_then(|()| write_file(to.as_mut(), &mut File::open(&path)?));
     told.map_err(|source| LabError::Ground { doing: "give the controller the record", source })
-}
-
-/// What the names of parts' directories begin with; their process follows.
-const SCRATCH: &str = "brownout-part-";
-
-/// A directory of its own, which goes at the end. Those of parts that were killed go now.
-fn scratch() -> Result<PathBuf, LabError> {
-    let (all, own) = (std::env::temp_dir(), std::process::id());
-    for left in fs::read_dir(&all).into_iter().flatten().flatten() {
-        let process = left.file_name().to_str().and_then(|name| name.strip_prefix(SCRATCH)?.parse::<u32>().ok());
-        if process.is_some_and(|process| process == own || !Path::new(&format!("/proc/{process}")).exists()) {
-            let _ = fs::remove_dir_all(left.path());
-        }
-    }
-    let path = all.join(format!("{SCRATCH}{own}"));
-    let failed = |source| LabError::Directory { doing: "make", path: path.clone(), source };
-    fs::create_dir_all(&path).map_err(failed)?;
-    Ok(path)
-}
-
-struct RemovedAtTheEnd<'a>(&'a Path);
-
-impl Drop for RemovedAtTheEnd<'_> {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.0);
-    }
 }
 
 fn source(asked: Asked) -> Result<Source, LabError> {

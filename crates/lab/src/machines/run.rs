@@ -34,6 +34,8 @@ pub(crate) struct Attempted<'a> {
     pub(crate) interrupts: Interrupts,
     pub(crate) planned: PlannedTrial,
     pub(crate) attempt: u32,
+    /// Of a search, the levels that have become cells.
+    pub(crate) levels: Vec<String>,
 }
 
 impl<'a> Machines<'a> {
@@ -43,13 +45,13 @@ impl<'a> Machines<'a> {
 
     /// That attempt, by all of them.
     pub(crate) fn trial<'b>(&'b self, attempted: Attempted<'b>) -> Result<MachinesTrial<'b>, LabError> {
-        let Attempted { plan, row, title, course, interrupts, planned, attempt } = attempted;
+        let Attempted { plan, row, title, course, interrupts, planned, attempt, levels } = attempted;
         let RunRequest { file, text, set, attached, provided, sabotage, .. } = self.request;
         let asked = Asked { file: file.clone(), text: text.clone(), set: set.clone(), attached: attached.clone() };
         let order = Order {
             asked,
             provided: provided.clone(),
-            levels: Vec::new(),
+            levels,
             planned: planned.into(),
             attempt,
             sabotage: *sabotage,

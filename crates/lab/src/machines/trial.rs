@@ -1,6 +1,11 @@
 //! One trial over several machines, as the controller makes it.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    time::Duration,
+};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_clock::offset::{Exchange, Offsets};
@@ -89,7 +94,6 @@ struct Ended {
     exchanges: Vec<Exchange>,
     zero_ns: u64,
     record: PathBuf,
-    failure: Option<String>,
     interrupted: bool,
 }
 
@@ -134,6 +138,7 @@ impl MachinesTrial<'_> {
             here: AxisHere { axis_ns: 0, own_ns: 0 },
             next_ns: monotonic_ns(),
             gone: None,
+            lost: BTreeSet::new(),
         };
         let result = run.through();
         // Whatever happened, parts heal, and what they have seen is kept, if they can still tell.
@@ -189,8 +194,10 @@ struct Running<'a> {
     here: AxisHere,
     /// When the next tick is shown.
     next_ns: u64,
-    /// The first part that is gone, and why.
+    /// Why the trial cannot go on: what the first part has told that failed, or that it is gone.
     gone: Option<LabError>,
+    /// Parts that are gone, and have left nothing.
+    lost: BTreeSet<String>,
 }
 
 impl Running<'_> {
@@ -466,23 +473,20 @@ impl Running<'_> {
     /// Takes what parts have said.
     fn hear(&mut self) {
         for part in &self.fleet.parts {
-            while let Some(heard) =
-                (!self.ended.contains_key(&part.machine)).then(|| part.hear(Duration::ZERO)).flatten()
-            {
-                match heard {
-                    Heard::Message(FromPart::Failed { text, .. }) => self.is_gone(part, &text),
-                    Heard::Message(message) => self.heard(&part.machine, message),
-                    Heard::Over { message, record } => self.over(part, message, record),
-                    Heard::Gone(why) => {
-                        self.is_gone(part, &why);
-                        break;
-                    }
+            while !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine) {
+                match part.hear(Duration::ZERO) {
+                    None => break,
+                    Some(Heard::Message(FromPart::Failed { text, .. })) => self.is_lost(part, &text),
+                    Some(Heard::Message(message)) => self.heard(&part.machine, message),
+                    Some(Heard::Over { message, record }) => self.over(part, message, record),
+                    Some(Heard::Gone(why)) => self.is_lost(part, &why),
                 }
             }
         }
     }
 
-    fn is_gone(&mut self, part: &Part, why: &str) {
+    fn is_lost(&mut self, part: &Part, why: &str) {
+        self.lost.insert(part.machine.clone());
         self.gone.get_or_insert_with(|| part.failed(why));
     }
 
@@ -496,9 +500,9 @@ impl Running<'_> {
         };
         let exchanges = exchanges.into_iter().map(exchange).collect();
         if let Some(failure) = &failure {
-            self.is_gone(part, failure);
+            self.gone.get_or_insert_with(|| part.failed(failure));
         }
-        let ended = Ended { exchanges, zero_ns, record, failure, interrupted };
+        let ended = Ended { exchanges, zero_ns, record, interrupted };
         self.ended.insert(part.machine.clone(), ended);
     }
 
@@ -567,32 +571,32 @@ impl Running<'_> {
         });
     }
 
-    /// Waits until all parts have healed and given their records. At once: something went wrong, and they are told to end.
+    /// Waits until all parts that are still there have healed and given their records. At once: something went wrong, and they are
+    /// told to end.
     fn collect(&mut self, at_once: bool) -> Result<(), LabError> {
         if at_once {
-            self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::End { at_ns: 0 }));
+            self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::Stop));
         }
         self.progress.step("waiting for the last operations and probes");
         let timeout = self.trial.plan.experiment.load.timeout.duration();
         let until = monotonic_ns() + (OVER_WITHIN + timeout).as_nanos() as u64;
-        self.gone = None;
-        while self.ended.len() < self.fleet.parts.len() {
+        while self.ended.len() + self.lost.len() < self.fleet.parts.len() && monotonic_ns() < until {
             self.hear();
-            if let Some(error) = self.gone.take() {
-                return Err(error);
-            }
-            if monotonic_ns() > until {
-                let silent = self.fleet.parts.iter().find(|part| !self.ended.contains_key(&part.machine));
-                return Err(silent.map_or_else(super::agent::silent, |part| part.failed("it does not end")));
-            }
             std::thread::sleep(LOOK);
         }
-        if self.ended.values().any(|ended| ended.interrupted) && !at_once {
-            return Err(LabError::Trial("a part of the run was interrupted on its machine".to_owned()));
+        let is_silent = |part: &&Part| !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine);
+        if let Some(part) = self.fleet.parts.iter().find(is_silent) {
+            return Err(part.failed("it does not end"));
         }
-        match self.ended.iter().find_map(|(machine, ended)| Some((machine, ended.failure.as_ref()?))) {
-            Some((machine, failure)) if !at_once => Err(LabError::Trial(format!("{machine}: {failure}"))),
-            _ => Ok(()),
+        if at_once {
+            return Ok(());
+        }
+        if let Some(error) = self.gone.take() {
+            return Err(error);
+        }
+        match self.ended.values().any(|ended| ended.interrupted) {
+            true => Err(LabError::Trial("a part of the run was interrupted on its machine".to_owned())),
+            false => Ok(()),
         }
     }
 }

@@ -39,8 +39,10 @@ impl Worker {
         if !ready.readable {
             return Ok(());
         }
+        let roused_ns = self.roused_ns.filter(|_| self.connections[index].has_been_out_of_order());
+        let earliest_ns = self.unread_ns.max(roused_ns.unwrap_or(0));
         for _ in 0..MOST_READS {
-            let Filled { at, more } = self.connections[index].fill(self.unread_ns.max(self.roused_ns))?;
+            let Filled { at, more } = self.connections[index].fill(earliest_ns)?;
             if self.connections[index].speaks_etcd() {
                 self.hear(index, at)?;
                 if !more {

@@ -418,6 +418,11 @@ impl Connection {
                 .is_some_and(|transport| transport.wants_write() || (transport.is_open() && !self.outbox.is_empty()))
     }
 
+    /// Whether a segment has ever arrived before another that was to come first.
+    pub(super) fn has_been_out_of_order(&mut self) -> bool {
+        self.transport.as_mut().is_some_and(Transport::has_been_out_of_order)
+    }
+
     /// Reads once; what is read did not arrive before `earliest_ns`.
     pub(super) fn fill(&mut self, earliest_ns: u64) -> Result<Filled, Loss> {
         let nothing = Filled { at: earliest_ns, more: false };

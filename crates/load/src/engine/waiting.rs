@@ -21,12 +21,12 @@ const LOOK_NS: u64 = 10_000_000;
 /// When a wait was longer than this, it is asked when it was really over. Of a shorter one the error is less than that.
 const LONG_WAIT_NS: u64 = 1_000_000;
 
-/// When there was something to read at the earliest, after a wait in which there was nothing at first.
+/// When a thread that waited for something to read was woken.
 ///
-/// The kernel's stamps do not tell it. Of a byte stream they are those of the packets: one that arrived while a packet before it was
-/// missing could not be read then, and its stamp is earlier than that by as long as it took to send the missing one again. But a
+/// The kernel's stamps do not always tell it. Of a byte stream they are those of the segments: one that arrived while another before
+/// it was missing could not be read then, and its stamp is earlier than that by as long as it took to send the missing one again. But a
 /// thread that waits is woken as soon as there is something to read, and goes on as soon as it has a processor; for how long it had
-/// to wait for that, it knows.
+/// to wait for that, it knows. It does not know for how long it was stopped, so where no segment has ever come out of order, their stamps count.
 #[derive(Debug, Default)]
 pub(super) struct Roused {
     waits: Option<OwnWaits>,
@@ -47,12 +47,11 @@ impl Roused {
         }
     }
 
-    /// After it: what can be read now, could not be read before this.
-    fn after(&self, began_ns: u64, now_ns: u64) -> u64 {
+    /// After it, if it was long: when it was over at the earliest.
+    fn after(&self, began_ns: u64, now_ns: u64) -> Option<u64> {
         let is_long = now_ns.saturating_sub(began_ns) >= LONG_WAIT_NS;
-        let waited = || Some(self.waits.as_ref()?.ns()?.saturating_sub(self.known?.1));
-        let roused = if is_long { waited().map(|waited_ns| now_ns.saturating_sub(waited_ns)) } else { None };
-        roused.unwrap_or(0).max(began_ns)
+        let waited_ns = is_long.then(|| Some(self.waits.as_ref()?.ns()?.saturating_sub(self.known?.1))).flatten()?;
+        Some(now_ns.saturating_sub(waited_ns).max(began_ns))
     }
 }
 
@@ -90,7 +89,8 @@ impl Worker {
             self.roused.before(now);
         }
         self.epoll.wait(limit).map_err(LoadError::system("waiting for events"))?;
-        self.roused_ns = if waits && self.epoll.count() > 0 { self.roused.after(now, monotonic_ns()) } else { 0 };
+        let may_tell = waits && self.epoll.count() > 0 && !self.epoll.was_interrupted();
+        self.roused_ns = if may_tell { self.roused.after(now, monotonic_ns()) } else { None };
         Ok(looked_ns)
     }
 

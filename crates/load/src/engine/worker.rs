@@ -144,8 +144,8 @@ pub(super) struct Worker {
     /// What is read in this turn did not arrive before this time.
     pub(super) unread_ns: u64,
     pub(super) roused: Roused,
-    /// What the last wait found could not be read before this.
-    pub(super) roused_ns: u64,
+    /// When what the last wait found could be read at the earliest; none if that wait cannot tell.
+    pub(super) roused_ns: Option<u64>,
     /// When operations of an open loop were last started, and how many.
     pub(super) last_start_ns: u64,
     pub(super) last_starts: usize,
@@ -264,7 +264,7 @@ impl Worker {
             coalesce_ns: held_back_ns(config.tick),
             unread_ns: 0,
             roused: Roused::default(),
-            roused_ns: 0,
+            roused_ns: None,
             last_start_ns: 0,
             last_starts: 0,
             stopping: None,

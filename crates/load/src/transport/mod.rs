@@ -38,6 +38,8 @@ pub(crate) const LEAST_ROOM: usize = 64 * 1024;
 pub(crate) struct Transport {
     socket: TcpStream,
     sealed: Option<Box<Sealed>>,
+    /// Whether segments are known to have come out of order.
+    out_of_order: bool,
 }
 
 /// The state of TLS.
@@ -70,7 +72,7 @@ impl Transport {
             Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {}
             Err(error) => return Err(error),
         }
-        Ok(Transport { socket: socket.into(), sealed })
+        Ok(Transport { socket: socket.into(), sealed, out_of_order: false })
     }
 
     /// The server's end of a connection.
@@ -78,7 +80,7 @@ impl Transport {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         let session = tls.map(|tls| ServerConnection::new(Arc::clone(&tls.0))).transpose().map_err(io::Error::other)?;
-        Ok(Transport { socket, sealed: session.map(|session| Sealed::new(session.into())) })
+        Ok(Transport { socket, sealed: session.map(|session| Sealed::new(session.into())), out_of_order: false })
     }
 
     /// The attempt to connect has ended: returns why it failed, if it did. With TLS, the start of the handshake then
@@ -106,6 +108,12 @@ impl Transport {
             None => self.socket.write(bytes),
             Some(sealed) => sealed.write(&mut self.socket, bytes),
         }
+    }
+
+    /// Whether a segment has ever arrived before another that was to come first. Where the kernel does not tell, none has.
+    pub(crate) fn has_been_out_of_order(&mut self) -> bool {
+        self.out_of_order = self.out_of_order || sys::out_of_order(&self.socket).is_some_and(|segments| segments > 0);
+        self.out_of_order
     }
 
     /// Reads once into `room`, which is at least [`LEAST_ROOM`] long. Besides the count, which is 0 at the end of the
