@@ -66,16 +66,7 @@ impl Trial<'_> {
         self.row.starts_ns = recorder.at(self.time_line.epoch_ns);
         recorder.batch(|recorder| recorder.trial(&self.row))?;
         let result = self.on_a_stand(stands, recorder, progress, on_ready);
-        let mut row = self.row;
-        row.ends_ns = Some(recorder.at(monotonic_ns()));
-        row.state = match &result {
-            Ok(()) => TrialState::Done,
-            Err(LabError::Interrupted) => TrialState::Interrupted,
-            Err(_) => TrialState::Failed,
-        };
-        let recorded = recorder.batch(|recorder| recorder.trial(&row));
-        // What went wrong first is what a person has to know.
-        result.and(recorded.map_err(LabError::from))
+        record_end(self.row, result, recorder)
     }
 
     fn on_a_stand(
@@ -205,4 +196,23 @@ impl Trial<'_> {
         stand.capacities.extend(flooded.map(|capacity| (self.load, capacity)));
         Ok(())
     }
+}
+
+/// Records how a trial has ended now.
+///
+/// # Errors
+/// That of the trial; what went wrong first is what a person has to know. Else that of the recording.
+pub(crate) fn record_end(
+    mut row: TrialRow,
+    result: Result<(), LabError>,
+    recorder: &mut Recorder,
+) -> Result<(), LabError> {
+    row.ends_ns = Some(recorder.at(monotonic_ns()));
+    row.state = match &result {
+        Ok(()) => TrialState::Done,
+        Err(LabError::Interrupted) => TrialState::Interrupted,
+        Err(_) => TrialState::Failed,
+    };
+    let recorded = recorder.batch(|recorder| recorder.trial(&row));
+    result.and(recorded.map_err(LabError::from))
 }

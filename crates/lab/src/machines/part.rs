@@ -369,3 +369,29 @@ pub(super) fn recorder(path: &Path, zero_ns: u64, seed: u64, arm: brownout_recor
 pub(super) fn tick_of(faults: Vec<String>, busy: f64, seconds: f64, error_ns: Option<u64>) -> FromPart {
     FromPart::Tick(PartTick { faults, busy, seconds, error_ns, ..PartTick::default() })
 }
+
+#[cfg(test)]
+mod tests {
+    use brownout_containers::{By, Selection};
+
+    use super::*;
+
+    /// Why a part fails that is greeted by that version, and asked for containers that there are not.
+    fn greeted_by(version: &str) -> String {
+        let (sender, from) = mpsc::channel();
+        let line = Line { from, to: Arc::new(Mutex::new(Box::new(std::io::sink()))) };
+        let nowhere = Selection { by: By::Namespaces(vec!["/nowhere/at/all".into()]), socket: None };
+        sender.send(ToPart::Hello { version: version.to_owned() }).unwrap();
+        sender.send(ToPart::Look(nowhere)).unwrap();
+        work(&line, Interrupts::unheard()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_part_of_another_version_says_so_and_looks_at_nothing() {
+        let own = env!("CARGO_PKG_VERSION");
+        let refused = greeted_by("0.0.1");
+        assert!(refused.contains("0.0.1") && refused.contains(own), "{refused}");
+        let looked = greeted_by(own);
+        assert!(looked.contains("/nowhere/at/all"), "{looked}");
+    }
+}

@@ -9,9 +9,7 @@ use std::{
 
 use brownout_base::clock::monotonic_ns;
 use brownout_clock::offset::{Exchange, Offsets};
-use brownout_record::{
-    Event, Intervals, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialPart, TrialRow, TrialState, merge,
-};
+use brownout_record::{Event, Intervals, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialPart, TrialRow, merge};
 
 use super::{
     fleet::{Fleet, Heard, Part, Reach},
@@ -24,6 +22,7 @@ use crate::{
     paces,
     plan::{INTERVAL_NS, Phase, Plan},
     progress::{Course, OperationTick, Progress, Tick},
+    trial::record_end,
     warmup::{self, Second, Settling},
 };
 
@@ -103,16 +102,7 @@ impl MachinesTrial<'_> {
         self.row.starts_ns = recorder.at(monotonic_ns());
         recorder.batch(|recorder| recorder.trial(&self.row))?;
         let result = self.with_all(recorder, progress);
-        let mut row = self.row;
-        row.ends_ns = Some(recorder.at(monotonic_ns()));
-        row.state = match &result {
-            Ok(()) => TrialState::Done,
-            Err(LabError::Interrupted) => TrialState::Interrupted,
-            Err(_) => TrialState::Failed,
-        };
-        let recorded = recorder.batch(|recorder| recorder.trial(&row));
-        // What went wrong first is what a person has to know.
-        result.and(recorded.map_err(LabError::from))
+        record_end(self.row, result, recorder)
     }
 
     fn with_all(&self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
