@@ -3,7 +3,7 @@
 use brownout_record::Expectation;
 
 use crate::{
-    judgement::{Observation, Row, enough, tells},
+    judgement::{Leeway, Observation, Row, enough, tells},
     measure::{Measure, Source},
     segments::Force,
     target::{Asks, HELD, Question},
@@ -82,7 +82,7 @@ fn shows(asked: &Expectation, source: Source<'_>, before: f64, during: &Measure)
     if observation.contradicts() {
         return Some(false);
     }
-    let row = Row { fault: force.0, asked, least: asked.asked.abs(), disturbing: &[], strained: None };
+    let row = Row { fault: force.0, asked, least: asked.asked.abs(), disturbing: &[], leeway: Leeway::None };
     (observation.enough && tells(&row, &observation, measured)).then_some(true)
 }
 

@@ -14,7 +14,7 @@ use crate::{
     AnalysisError, FaultFindings, PhaseWindow, Proof, Routes, TrialEvidence,
     evidence::phase,
     index::Index,
-    judgement::{Row, Strained},
+    judgement::{Leeway, Row},
     measure::Source,
     observe::{SubjectEvidence, Window},
     proof::{by_subject, touching},
@@ -98,6 +98,10 @@ const CATCH_UP_NS: u64 = 5_000_000_000;
 /// The same of a node that was started again: the load connects to it anew after up to 13 s, and what is asked then is new to its
 /// process. On two processors one was silent for a second, some 10 s after it had first served.
 const WARM_UP_NS: u64 = 20_000_000_000;
+
+/// For so long a node may not answer by itself, ns: it collects garbage; and it may be stopped by a fault that comes while it is
+/// asked, so that what it was asked within a heartbeat's patience before is not answered either.
+const MOMENT_NS: u64 = 1_000_000_000;
 
 /// Something that a subject showed and that no fault asked of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -263,13 +267,16 @@ pub(crate) fn harm(
             };
             let timeline = timelines.entry((cutting, node));
             let timeline = timeline.or_insert_with_key(|(cutting, node)| Timeline::of(evidence, cutting, *node));
-            let most = (tolerated.strained - tolerance).max(0.0);
-            let strained = Strained { strain: &strain, most, moved_by: tolerated.moved_by };
+            let leeway = if quantity == Quantity::Answers {
+                Leeway::Moment(MOMENT_NS)
+            } else {
+                let most = (tolerated.strained - tolerance).max(0.0);
+                Leeway::Strained { strain: &strain, most, moved_by: tolerated.moved_by }
+            };
             for window in timeline.alone.iter().chain(&timeline.together) {
                 let tolerance = tolerance + resolution(&facts.asks, quantity, window);
                 let none = expected_none(subject, quantity, tolerance);
-                let row =
-                    Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing, strained: Some(strained) };
+                let row = Row { fault: usize::MAX, asked: &none, least: f64::INFINITY, disturbing, leeway };
                 if let Some(text) = seen(&facts, &row, window)? {
                     let (from_ns, to_ns) = window.span();
                     found.push(HarmFindings { subject: subject.clone(), quantity, from_ns, to_ns, text });

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     measure::{Measure, Source},
-    segments::Segment,
+    segments::{Class, Segment},
     stats::ENOUGH,
     strain::Strain,
     target::{Bound, Target},
@@ -79,24 +79,40 @@ pub(crate) struct Row<'a> {
     pub(crate) least: f64,
     /// The faults that may do something to the subject that nobody has said how much.
     pub(crate) disturbing: &'a [usize],
-    /// How much more a strained machine may do; none where the tolerance is what the fault says.
-    pub(crate) strained: Option<Strained<'a>>,
+    /// What is tolerated besides its tolerance.
+    pub(crate) leeway: Leeway<'a>,
 }
 
-/// What is tolerated besides where the machine may have kept packets waiting.
+/// What is tolerated besides the tolerance that a fault says, or that its kind has.
 #[derive(Clone, Copy)]
-pub(crate) struct Strained<'a> {
-    pub(crate) strain: &'a Strain,
-    /// At most, in the quantity's unit.
-    pub(crate) most: f64,
-    /// The share of the time that it takes to move the figure that is judged by all of that: half of it moves a median.
-    pub(crate) moved_by: f64,
+pub(crate) enum Leeway<'a> {
+    /// Nothing.
+    None,
+    /// What the machine does where it may have kept packets waiting.
+    Strained {
+        /// Where it was.
+        strain: &'a Strain,
+        /// At most, in the quantity's unit.
+        most: f64,
+        /// The share of the time that it takes to move the figure that is judged by all of that: half of it moves a median.
+        moved_by: f64,
+    },
+    /// As much of any stretch, however short it is, ns: of what is a share of what is asked of a host.
+    Moment(u64),
 }
 
-impl Row<'_> {
-    /// What is tolerated in some segments besides its tolerance.
-    pub(crate) fn strained_by(&self, segments: &[Segment]) -> f64 {
-        self.strained.map_or(0.0, |own| own.most * (own.strain.mean(segments) / own.moved_by).min(1.0))
+impl Leeway<'_> {
+    /// In some segments, in the quantity's unit.
+    pub(crate) fn within(&self, segments: &[Segment]) -> f64 {
+        match self {
+            Leeway::None => 0.0,
+            Leeway::Strained { strain, most, moved_by } => most * (strain.mean(segments) / moved_by).min(1.0),
+            Leeway::Moment(moment_ns) => {
+                let looked_at = segments.iter().map(|segment| segment.begun(Class::Hosts));
+                let length_ns: u64 = looked_at.map(|(from, to)| to.saturating_sub(from)).sum();
+                *moment_ns as f64 / length_ns.max(1) as f64
+            }
+        }
     }
 }
 

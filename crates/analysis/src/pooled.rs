@@ -23,7 +23,7 @@ impl<'a> SubjectEvidence<'a> {
         let before = self.measure(source, quantity, self.before)?;
         let during = self.series_measure(source, quantity, &window.segments, &window.forces)?;
         let own = self.series.distribution(source, quantity, &window.segments, &[])?;
-        let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.strained_by(&window.segments);
+        let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.leeway.within(&window.segments);
         let observed = self.observation(source, row, &window.forces, &during, widen)?;
         let clumps = self.asks.clumping(quantity, &window.forces);
         let against = |one: &Observation<'_>| one.contradicts() && !is_chance(row, one, &before, clumps);
@@ -54,7 +54,13 @@ mod tests {
         let subject = Subject::pair("n1", "n2");
         let tolerance = 0.001;
         let asked = Expectation { subject, quantity: Quantity::Loss, hit: false, asked: 0.0, tolerance, burst: None };
-        let row = Row { fault: 0, asked: &asked, least: f64::INFINITY, disturbing: &[], strained: None };
+        let row = Row {
+            fault: 0,
+            asked: &asked,
+            least: f64::INFINITY,
+            disturbing: &[],
+            leeway: crate::judgement::Leeway::None,
+        };
         let (before, during) = (Measure::share(0, count), Measure::share(hits, count));
         let target = Target { change: true, expected: 0.0, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
         let whole = Observation {

@@ -15,7 +15,7 @@ use crate::{
     AnalysisError, TrialEvidence,
     evidence::phase,
     index::Index,
-    judgement::{Judgement, Proof, Row, SourceSeen, Stretch},
+    judgement::{Judgement, Leeway, Proof, Row, SourceSeen, Stretch},
     observe::{SubjectEvidence, Window, Windows},
     routes::MEASURED,
     segments::{Force, Segment, Segments},
@@ -190,7 +190,7 @@ pub(crate) fn proofs(evidence: &TrialEvidence) -> Result<Vec<FaultFindings>, Ana
             let least = least[fault][severity].get(&asked.quantity).copied().unwrap_or(f64::INFINITY);
             let windows = timeline.windows(which, fault);
             let judgement =
-                facts.judge(&Row { fault, asked, least, disturbing, strained: None }, &windows[severity])?;
+                facts.judge(&Row { fault, asked, least, disturbing, leeway: Leeway::None }, &windows[severity])?;
             if asked.hit && asked.asked != 0.0 {
                 add(&mut shown[fault], &faults[fault], severity, subject, &judgement);
             }

@@ -196,7 +196,7 @@ impl<'a> SubjectEvidence<'a> {
         let before = self.measure(source, quantity, self.before)?;
         let during = self.series_measure(source, quantity, one, &window.forces)?;
         let own = self.series.distribution(source, quantity, one, &[])?;
-        let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.strained_by(one);
+        let widen = error_of_one(quantity, &during, &before, own.as_ref()) + row.leeway.within(one);
         self.observation(source, row, &window.forces, &during, widen)
     }
 
@@ -395,7 +395,7 @@ impl<'a> SubjectEvidence<'a> {
                 };
                 let widen = error_of_one(quantity, &during, before, own.as_ref())
                     + during.error * unknown
-                    + row.strained_by(one)
+                    + row.leeway.within(one)
                     + LACKING / share * row.asked.asked.abs();
                 let found = self.observation(source, row, &window.forces, &during, widen)?;
                 if let Some(found) = found.filter(Observation::contradicts) {
@@ -486,7 +486,7 @@ mod tests {
         let subject = Subject::pair("n2", "n1");
         let asked =
             Expectation { subject, quantity: Quantity::Loss, hit: true, asked: 0.2, tolerance: 0.02, burst: None };
-        let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[], strained: None };
+        let row = Row { fault: 0, asked: &asked, least: 0.2, disturbing: &[], leeway: crate::judgement::Leeway::None };
         let (before, during) = (Measure::share(0, 1_500), Measure::share(hits, count));
         let target = Target { change: true, expected: 0.2, without: 0.0, bound: Bound::Both, slack: 0.0, tells: true };
         let whole = Observation {

@@ -189,6 +189,23 @@ fn a_node_that_does_not_answer_is_harmed_where_no_fault_is_or_was_a_moment_ago()
     harmed("stopped", &Scenario { outside, ..Scenario::of(faults) }, &Subject::host("n3"), Quantity::Running);
 }
 
+/// Between the beginning of the phase and a fault that comes late lies a stretch of which half a second is much, or all.
+#[test]
+fn a_node_that_is_silent_for_a_moment_of_a_short_stretch_is_not_harmed() {
+    let stopped = |host: &str| Made::new(Quantity::Answers, vec![Subject::host(host)], -1.0, 0.05);
+    let harmed = |comes: f64, from: f64, to: f64| {
+        let outside = vec![stopped("n3").during(&[(0, from, to)])];
+        let faults = vec![stopped("n2").during(&[(0, comes, 10.0)])];
+        // Asked every 20 ms.
+        let found = analysed(&Scenario { outside, looks: 500, answer_times: true, ..Scenario::of(faults) });
+        // What is long enough refutes the fault as well, which spares n3.
+        found.trials[0].invalid.iter().any(|why| why.starts_with("n3 also showed answers") || why.contains("n3: "))
+    };
+    assert!(!harmed(0.6, 0.0, 0.6), "just before a fault that came late");
+    assert!(!harmed(2.0, 1.3, 2.0), "a moment");
+    assert!(harmed(4.0, 0.5, 3.9), "longer than that");
+}
+
 /// Links may keep a node from answering; they do not move its clock.
 #[test]
 fn a_slow_link_to_a_node_does_not_excuse_that_its_clock_is_wrong() {
