@@ -273,13 +273,13 @@ pub fn hdr(what: &str, done: &Done, file: &Path) {
     let beyond = text.lines().filter_map(|line| line.strip_prefix("#[WRITE: "));
     let beyond: u64 = beyond.map(|line| number(line.split(' ').next().unwrap()) as u64).sum();
     assert_eq!(beyond, due - shown, "{what}: {text}");
-    // By tag and start.
-    let mut lines: BTreeMap<&str, BTreeMap<&str, Histogram>> = BTreeMap::new();
+    // By tag and interval, which is its start and its length: the last but one may be shorter than a start is exact.
+    let mut lines: BTreeMap<&str, BTreeMap<(&str, &str), Histogram>> = BTreeMap::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("Tag=")) {
         let fields: Vec<&str> = line.split(',').collect();
         let times = decoded(fields[4]);
         assert!((number(fields[3]) - times.max() as f64 / 1e6).abs() <= 0.0011, "{what}: {line}");
-        lines.entry(fields[0]).or_default().insert(fields[1], times);
+        lines.entry(fields[0]).or_default().insert((fields[1], fields[2]), times);
     }
     let of_tag = |tag: &str| lines.get(tag).cloned().unwrap_or_default();
     let measured = done.json["measure"].as_str().unwrap();
