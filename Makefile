@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BROWNOUT = target/release/brownout
 
-.PHONY: demo demos test test-long lint format unit bench require-bench require-etcd require-overlays build clean help
+.PHONY: demo demos test test-long test-kubernetes lint format unit bench require-bench require-etcd require-overlays build image clean help
 .PHONY: study-build study-slow-and-flaky study-slow-and-flaky-long study-slow-and-flaky-zones study-noise-floor \
 	study-search-against-grid study-killed-twice study-slow-and-flaky-etcd-quick study-slow-and-flaky-etcd study-slow-and-flaky-etcd-zones \
 	study-virtual-network study-topologies-and-clocks study-topologies-and-clocks-latencies study-topologies-and-clocks-clocks
@@ -13,9 +13,11 @@ help:
 	@echo "make demos   ten demos in a row: is each of them valid on this machine? (about 40 minutes)"
 	@echo "make test    lint and all tests: real namespaces, real Cassandra, a real browser (root, or user namespaces)"
 	@echo "make test-long  what only repeats: more versions of Cassandra, every fault sabotaged, more of the same"
+	@echo "make test-kubernetes  the same on pods of a real Kubernetes, which it builds once (five minutes)"
 	@echo "make lint    formatting, clippy, licences"
 	@echo "make bench   programs that measure us beside others; they print ratios"
 	@echo "make build   target/release/brownout"
+	@echo "make image   target/brownout-image.tar, a container image of it"
 	@echo "make study-slow-and-flaky  a published experiment done again, in brief (about 7 minutes)"
 	@echo "make study-slow-and-flaky-long, -zones  the same at length (115 and 140 minutes): makes studies/slow-and-flaky anew"
 	@echo "make study-slow-and-flaky-etcd-quick  the same on etcd, leader and follower, in brief (about four minutes)"
@@ -40,6 +42,9 @@ demos: build
 build:
 	$(CARGO) build --release --locked -p brownout
 
+image: build
+	scripts/image brownout:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1) target/brownout-image.tar $(BROWNOUT)
+
 test:
 	@scripts/require test
 	$(MAKE) format
@@ -52,6 +57,11 @@ test-long:
 	@scripts/require test
 	@scripts/require long
 	scripts/tests --ignored
+
+test-kubernetes:
+	@scripts/require test
+	@scripts/require kubernetes
+	scripts/test-kubernetes
 
 lint: format
 	$(CARGO) clippy --profile tested --locked --workspace --all-targets -- --deny warnings

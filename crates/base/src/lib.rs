@@ -6,8 +6,10 @@ mod change;
 pub mod clock;
 mod link;
 mod mesh;
+mod natural;
 pub mod random;
 
 pub use change::Change;
 pub use link::{HostId, Link};
 pub use mesh::{ArrivalElsewhere, ArrivalsElsewhere, EnterableHost, LongestHold, Mesh};
+pub use natural::natural;

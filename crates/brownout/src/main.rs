@@ -39,6 +39,8 @@ enum Command {
     Ground(commands::ground::Arguments),
     /// Print a Compose override that starts containers with what clocks of their own need.
     Wrap(commands::wrap::Arguments),
+    /// Print what Kubernetes needs to know for experiments on its pods, for kubectl apply.
+    Manifests(commands::manifests::Arguments),
     /// Say what this machine can do, with a remedy for each lack.
     Doctor(commands::doctor::Arguments),
     /// Put load on any cluster, in cassandra-stress's language: brownout stress help.
@@ -48,6 +50,9 @@ enum Command {
     /// The first process of a lab; not for people.
     #[command(name = brownout_lab::INSIDE, hide = true)]
     Inside,
+    /// Waits in a pod of Kubernetes until it is ended; not for people.
+    #[command(name = brownout_lab::machines::manifests::IDLE, hide = true)]
+    Agent,
     /// A part of a run over several machines; not for people.
     #[command(name = brownout_lab::machines::PART, hide = true)]
     Part,
@@ -64,11 +69,16 @@ fn main() -> ExitCode {
         Command::Check(arguments) => commands::check::check(&arguments),
         Command::Ground(arguments) => commands::ground::ground(&arguments),
         Command::Wrap(arguments) => commands::wrap::wrap(&arguments),
+        Command::Manifests(arguments) => commands::manifests::manifests(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Stress(arguments) => commands::stress::run(&arguments),
         Command::ByHand(command) => commands::byhand::run(command),
         Command::Inside => commands::inside::inside(),
+        Command::Agent => commands::agent::agent(),
         Command::Part => commands::part::part(),
     };
+    if let Some(left) = brownout_lab::machines::leave_nothing() {
+        output::fail(left);
+    }
     ExitCode::from(code)
 }

@@ -40,6 +40,9 @@ pub struct Container {
     pub started: String,
     /// At which others reach it, those of [`Container::interface`] first.
     pub addresses: Vec<IpAddr>,
+    /// At which others reach it, too, though it does not know them itself: of services behind which there is nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<IpAddr>,
     /// The interface by which it sends to the others: `eth0`; empty if it has none, or its network cannot be entered.
     pub interface: String,
     /// The other end of that, if it is in the network that this process is in.
@@ -83,6 +86,11 @@ impl Container {
     /// Whether there is anything to be entered.
     pub fn is_running(&self) -> bool {
         self.pid.is_some() || self.namespace_path().is_some()
+    }
+
+    /// All addresses that mean it: its own first.
+    pub fn all_addresses(&self) -> Vec<IpAddr> {
+        self.addresses.iter().chain(&self.services).copied().collect()
     }
 
     /// Why something cannot be done to it, as the end of a sentence; none if it can.
@@ -149,7 +157,7 @@ impl Container {
         told.host.clone_from(&self.name);
         let machine = Machine::look().map_err(ContainersError::Machine)?;
         let now = examine(told, &self.networks, &machine).0;
-        Ok(Container { machine: self.machine.clone(), ..now })
+        Ok(Container { machine: self.machine.clone(), services: self.services.clone(), ..now })
     }
 
     fn bare_again(&self) -> Result<Told, ContainersError> {
@@ -237,6 +245,7 @@ pub(crate) fn examine(told: Told, networks: &[String], machine: &Machine) -> (Co
         pid,
         started: told.started,
         addresses,
+        services: Vec::new(),
         interface: first.map(|interface| interface.name.clone()).unwrap_or_default(),
         machine_interface: first.and_then(|interface| interface.machine_interface.clone()),
         interfaces,

@@ -5,6 +5,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use brownout_base::natural;
+
 use crate::{
     ability::What,
     container::{Container, examine},
@@ -83,22 +85,6 @@ fn name_by_service(told: &mut [Told]) {
             (_, Some(number)) => format!("{service}-{number}"),
         };
     }
-}
-
-/// In the order of people, to whom node10 comes after node9: each run of digits is a number.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let (text, after) = rest.split_at(digits);
-        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (number, after) = after.split_at(end);
-        // One with more digits than a number has is as good as any.
-        parts.push((text.to_owned(), number.parse().unwrap_or(0)));
-        rest = after;
-    }
-    parts
 }
 
 /// The networks that they are in, those first that most of them are in: there they speak to each other.

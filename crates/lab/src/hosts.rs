@@ -1,6 +1,9 @@
 //! The hosts of a lab: their names, addresses and sites.
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
 
 use brownout_analysis::Routes;
 use brownout_cluster::DatabaseKind;
@@ -20,9 +23,17 @@ pub struct HostPlan {
     pub service: Ipv4Addr,
     /// Where it stands; none if there are no sites.
     pub location: Option<Location>,
+    /// The machine that it is on; none if there is but one.
+    pub machine: Option<String>,
 }
 
 impl HostPlan {
+    /// Whether a name means it: its own, that of its site, or that of its machine.
+    fn is_meant(&self, name: &str) -> bool {
+        let is = |place: Option<&String>| place.is_some_and(|place| place == name);
+        self.name == name || is(self.location.as_ref().map(|location| &location.site)) || is(self.machine.as_ref())
+    }
+
     /// Where databases, loads and heartbeats reach it: through the overlay, if there is one.
     pub fn service(&self) -> Ipv4Addr {
         self.service
@@ -57,8 +68,13 @@ impl Hosts {
 
     /// `nodes` nodes, which run Cassandra, and the host of the load, without an overlay.
     pub fn new(nodes: u8) -> Self {
-        let host =
-            |name: String, last| HostPlan { name, address: address(last), service: address(last), location: None };
+        let host = |name: String, last| HostPlan {
+            name,
+            address: address(last),
+            service: address(last),
+            location: None,
+            machine: None,
+        };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
         let all = nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect();
         Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: false }
@@ -67,9 +83,17 @@ impl Hosts {
     /// Nodes that were there before, by their names and addresses, and the host of the load, which is this machine as they know it.
     /// The nodes are called n1, n2, … as well, in this order.
     pub fn named(nodes: impl IntoIterator<Item = (String, Ipv4Addr)>, machine: Ipv4Addr) -> Self {
-        let host = |(name, address)| HostPlan { name, address, service: address, location: None };
+        let host = |(name, address)| HostPlan { name, address, service: address, location: None, machine: None };
         let all = nodes.into_iter().chain([(Self::LOAD.to_owned(), machine)]).map(host).collect();
         Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: true }
+    }
+
+    /// The same hosts, each on its machine, if that is said of it.
+    pub fn on_machines(mut self, machine_of: impl Fn(&str) -> Option<String>) -> Self {
+        for host in &mut self.all {
+            host.machine = machine_of(&host.name);
+        }
+        self
     }
 
     /// The same hosts, whose nodes run this.
@@ -176,7 +200,7 @@ impl Hosts {
 
     /// What a host is called that is named like this: of a container it may be n1, n2, …. All other names are what they are.
     pub fn called<'a>(&'a self, name: &'a str) -> &'a str {
-        if !self.are_named || self.all.iter().any(|host| host.name == name) {
+        if !self.are_named || self.all.iter().any(|host| host.is_meant(name)) {
             return name;
         }
         // As it is written there: n01 is no name.
@@ -223,7 +247,7 @@ impl Hosts {
         Some(&self.find(Self::LOAD)?.location.as_ref()?.site)
     }
 
-    /// The ordered pairs that an entry means; its names are hosts or sites.
+    /// The ordered pairs that an entry means; its names are hosts, sites or machines.
     pub fn links(&self, entry: &LinkEntry) -> Result<Vec<(String, String)>, Complaint> {
         let (from, to) = (self.meant("from", &entry.from)?, self.meant("to", &entry.to)?);
         let mut pairs = Vec::new();
@@ -247,18 +271,20 @@ impl Hosts {
         Ok(pairs)
     }
 
-    /// The hosts that names mean, each once: a site means all of its hosts.
+    /// The hosts that names mean, each once: a site means all of its hosts, and so does a machine.
     pub fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
         let mut meant: Vec<String> = Vec::new();
         for name in names.iter().map(|name| self.called(name)) {
-            let is = |host: &&HostPlan| {
-                host.name == name || host.location.as_ref().is_some_and(|location| location.site == name)
-            };
-            let found: Vec<&HostPlan> = self.all.iter().filter(is).collect();
+            let found: Vec<&HostPlan> = self.all.iter().filter(|host| host.is_meant(name)).collect();
             if found.is_empty() {
                 let sites = self.sites();
-                let intro = if sites.is_empty() { "the hosts are" } else { "the hosts and sites are" };
-                let known = self.all.iter().map(|host| host.name.as_str()).chain(sites.into_keys());
+                let machines: BTreeSet<&str> = self.all.iter().filter_map(|host| host.machine.as_deref()).collect();
+                let intro = match (sites.is_empty(), machines.is_empty()) {
+                    (true, true) => "the hosts are",
+                    (false, _) => "the hosts and sites are",
+                    (true, false) => "the hosts and machines are",
+                };
+                let known = self.all.iter().map(|host| host.name.as_str()).chain(sites.into_keys()).chain(machines);
                 return Err(Complaint::at(key, format!("unknown host '{name}'; {}", one_of(intro, known, name))));
             }
             for host in found {
@@ -335,6 +361,18 @@ mod tests {
         let refused = meant(&["db-9"]).unwrap_err().message;
         assert!(refused.contains("unknown host 'db-9'") && refused.contains("db-1"), "{refused}");
         assert_eq!(Hosts::new(3).called("n2"), "n2");
+    }
+
+    #[test]
+    fn a_machine_means_all_hosts_on_it() {
+        let nodes = (1..=3).map(|last| (format!("db-{last}"), Ipv4Addr::new(10, 244, 0, last)));
+        let machine = |host: &str| Some(if host == "db-3" { "node2" } else { "node1" }.to_owned());
+        let hosts = Hosts::named(nodes, Ipv4Addr::new(10, 0, 0, 1));
+        let hosts = hosts.on_machines(|host| machine(host).filter(|_| host != Hosts::LOAD));
+        let meant = |name: &str| hosts.meant("host", &Names(vec![name.to_owned()]));
+        assert_eq!(meant("node1").unwrap(), ["db-1", "db-2"]);
+        assert_eq!(hosts.links(&link(r#"{"from":"node1","to":"node2"}"#)).unwrap().len(), 2);
+        assert!(meant("node3").unwrap_err().message.contains("hosts and machines are"));
     }
 
     #[test]

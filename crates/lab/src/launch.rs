@@ -15,7 +15,7 @@ use crate::{
     ground::{self, Interrupts, Walls},
     labs::{self, Room},
     machine,
-    machines::{self, Asked, ByCommands},
+    machines::{self, Asked, LoadPods},
     progress::Progress,
     provided::Found,
     request::{INSIDE, Request, RunRequest},
@@ -108,6 +108,11 @@ pub fn launch(
         view: options.view.clone(),
     }));
     let request = serde_json::to_vec(&request).map_err(|error| LabError::Machine(error.to_string()))?;
+    let load_pods = design.first().layout.pods.as_ref().map(|pods| {
+        progress.step("making the pods that send operations");
+        LoadPods::make(pods, directory.path()).map_err(LabError::Machine)
+    });
+    let _load_pods = load_pods.transpose()?;
     progress.hand_over();
     // What works on hosts that are not ours has nothing to keep in.
     let walls = if design.first().layout.is_external() { Walls::None } else { Walls::Own };
@@ -126,7 +131,8 @@ fn surveyed(source: &Source, design: &Design, options: &RunOptions) -> Result<Ve
         set: options.set.clone(),
         attached: source.attached(),
     };
-    machines::survey(&ByCommands(all), &first.name, asked)
+    let reach = machines::reach(&design.first().layout, &options.out)?;
+    machines::survey(&*reach, &first.name, asked)
 }
 
 /// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the

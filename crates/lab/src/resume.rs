@@ -148,7 +148,7 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
 fn refuse_other_containers(design: &Design, source: &Source) -> Result<(), LabError> {
     let found = design.layouts().into_iter().find_map(|layout| layout.containers.as_ref());
     let Some(found) = found else { return Ok(()) };
-    let differences = match source.on_machines_now()? {
+    let differences = match source.elsewhere_now()? {
         Some(now) => found.differences(&now),
         None => return found.again().map(drop).map_err(LabError::Resume),
     };

@@ -16,7 +16,7 @@ use crate::{
     faults::Needs,
     ground::Interrupts,
     labs::{Labelled, Shared},
-    machines::{ByCommands, Machines},
+    machines::{self, Machines},
     made::Made,
     planner::{self, Planner},
     progress::Progress,
@@ -125,8 +125,8 @@ fn over_machines(
     recorder: &mut Recorder,
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
-    let machines = design.first().layout.machines.clone();
-    let reach = ByCommands(&machines);
+    let all = design.first().layout.machines.clone();
+    let reach = machines::reach(&design.first().layout, &request.provided.directory)?;
     let shared = Shared::new(design, request.only, made, request.labs.clone(), 1, interrupts);
     let processors = Processors::of_this_process();
     let worker = Worker {
@@ -136,7 +136,7 @@ fn over_machines(
         processors: cpu_list(processors.cpus()),
         cores: processors.whole(),
         idle: "",
-        ground: Ground::Machines(Machines::new(request, &reach, &machines)),
+        ground: Ground::Machines(Machines::new(request, &*reach, &all)),
         needs: &[],
         recorder,
         progress,

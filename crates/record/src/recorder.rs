@@ -255,6 +255,19 @@ impl Recorder {
         )
     }
 
+    /// Appends an event of a trial that was seen at a `CLOCK_MONOTONIC` time, in a batch of its own.
+    pub fn seen(&mut self, trial: u32, at_ns: u64, kind: &str, subject: &str, text: &str) -> Result<(), RecordError> {
+        let event = Event {
+            trial: Some(trial),
+            at_ns: self.at(at_ns),
+            error_ns: 0,
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            text: text.to_owned(),
+        };
+        self.batch(|recorder| recorder.event(&event))
+    }
+
     /// Inserts or updates a fault of a trial.
     pub fn fault(&self, trial: u32, fault: &FaultRecord) -> Result<(), RecordError> {
         self.execute(

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod agent;
 pub mod byhand;
 pub mod check;
 pub mod compare;
@@ -7,6 +8,7 @@ pub mod doctor;
 pub mod extend;
 pub mod ground;
 pub mod inside;
+pub mod manifests;
 pub mod part;
 pub mod report;
 pub mod run;

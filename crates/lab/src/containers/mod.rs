@@ -95,7 +95,7 @@ pub(crate) fn nodes(
 fn elsewhere(container: &Container) -> Result<AttachedSpec, LabError> {
     Ok(AttachedSpec {
         name: container.name.clone(),
-        addresses: container.addresses.clone(),
+        addresses: container.all_addresses(),
         namespace: Arc::new(own_network()?),
         exits: Vec::new(),
         kind: AttachedKind::Elsewhere,
@@ -113,7 +113,7 @@ fn container(container: &Container) -> Result<AttachedSpec, LabError> {
     let exits = container.interfaces.iter().map(|interface| Exit { interface: interface.name.clone(), to: None });
     Ok(AttachedSpec {
         name: container.name.clone(),
-        addresses: container.addresses.clone(),
+        addresses: container.all_addresses(),
         namespace: container.namespace()?,
         exits: exits.collect(),
         kind: AttachedKind::Host,

@@ -7,20 +7,22 @@ use brownout_units::Count;
 use serde::Deserialize;
 
 use super::{
-    Complaint, Experiment, FileError, MachineSection, Names, Source,
+    Complaint, Experiment, FileError, KubernetesSection, MachineSection, Names, Pods, Source,
     found::{ContainersFound, KEPT_AS, name_of},
     machines::{Machine, machines},
 };
-use crate::machines::find_on;
+use crate::machines::{ByCommands, find_on, find_pods};
 
 /// `ground:` — containers that run already, instead of a lab that is made. Default: a lab.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GroundSection {
-    /// The containers, all on this machine. Required, or `machines`.
+    /// The containers, all on this machine. Required, or `machines`, or `kubernetes`.
     pub containers: Option<ContainersSection>,
     /// Machines with containers, by name, instead.
     pub machines: BTreeMap<String, MachineSection>,
+    /// Pods of Kubernetes, instead.
+    pub kubernetes: Option<KubernetesSection>,
 }
 
 /// `ground.containers:` — exactly one of `project`, `names`, `label`, `pids` and `netns`. All that are found are nodes of the
@@ -92,19 +94,34 @@ impl ContainersSection {
     }
 }
 
+/// Which containers are meant, by machine.
+type Selections = Vec<(String, Selection)>;
+
+/// As what is found of a ground is kept.
+fn kept_as(ground: &str) -> String {
+    format!("{KEPT_AS}{ground}")
+}
+
 impl Source {
     /// Puts the experiment on its ground, if it names one: finds the containers, unless they were found before, and takes them
     /// for the nodes of a cluster that runs already. What of the file means nothing there is refused, or, where the ground was
     /// named on the command line over a file that was made for a lab, left out and told.
     pub(super) fn put_on_ground(&self, experiment: &mut Experiment) -> Result<(), FileError> {
         let Some(section) = &experiment.ground else { return Ok(()) };
-        let found = match section.machines.is_empty() {
-            true => self.containers(&self.selection_of(section)?)?,
-            false => {
-                experiment.machines =
-                    machines(&section.machines).map_err(|one| self.complain("ground.machines", one.message))?;
-                self.on_machines(section, &experiment.machines)?
-            }
+        let found = if let Some(pods) = self.pods(section)? {
+            let found = self.found_once(&kept_as("kubernetes"), "ground.kubernetes", || find_pods(&pods))?;
+            experiment.machines = pods.machines(&found);
+            experiment.pods = Some(pods);
+            found
+        } else if !section.machines.is_empty() {
+            let (machines, selections) = self.selections_on(section)?;
+            let find = || find_on(&ByCommands(machines.clone()), &selections);
+            let found = self.found_once(&kept_as("machines"), "ground.machines", find)?;
+            experiment.machines = machines;
+            found
+        } else {
+            let selection = self.selection_of(section)?;
+            self.found_once(&name_of(&selection), "ground.containers", || ContainersFound::find(&selection))?
         };
         self.leave_out(experiment)?;
         self.take_for_nodes(experiment, &found)?;
@@ -112,39 +129,55 @@ impl Source {
         Ok(())
     }
 
-    /// The containers of all machines: as they were found when the file was first read.
-    fn on_machines(&self, section: &GroundSection, machines: &[Machine]) -> Result<ContainersFound, FileError> {
-        let selections = self.selections_on(section, machines)?;
+    /// The pods that are meant; none: the ground is no Kubernetes.
+    fn pods(&self, section: &GroundSection) -> Result<Option<Pods>, FileError> {
+        let Some(kubernetes) = &section.kubernetes else { return Ok(None) };
+        if section.containers.is_some() || !section.machines.is_empty() {
+            let message = "a ground is one: containers, machines or kubernetes; leave the others out".to_owned();
+            return Err(self.complain("ground.kubernetes", message));
+        }
+        let complain = |one: Complaint| self.complain(&format!("ground.kubernetes.{}", one.key), one.message);
+        kubernetes.pods().map(Some).map_err(complain)
+    }
+
+    /// Containers as they were found when the file was first read; `name` is what they are kept as, `key` what selects them.
+    fn found_once(
+        &self,
+        name: &str,
+        key: &str,
+        find: impl FnOnce() -> Result<ContainersFound, String>,
+    ) -> Result<ContainersFound, FileError> {
         let find = || {
-            let found = find_on(&selections).map_err(io::Error::other)?;
+            let found = find().map_err(io::Error::other)?;
             serde_json::to_string(&found).map_err(io::Error::other)
         };
-        let refuse = |why: String| self.complain("ground.machines", why);
-        let name = format!("{KEPT_AS}machines");
-        let text = self.attached.made(&name, find).map_err(|error| refuse(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
+        let text = self.attached.made(name, find).map_err(|error| self.complain(key, error.to_string()))?;
+        let unread = |error| self.complain(key, format!("what was found of them cannot be read: {error}"));
+        serde_json::from_str(&text).map_err(unread)
     }
 
-    /// The same as they are now; none if the file names no machines.
-    pub(crate) fn on_machines_now(&self) -> Result<Option<ContainersFound>, FileError> {
+    /// The same as they are now; none if the file names no other machines.
+    pub(crate) fn elsewhere_now(&self) -> Result<Option<ContainersFound>, FileError> {
         let experiment: Experiment = self.structs(self.document.tree(), "")?;
-        let Some(section) = experiment.ground.filter(|section| !section.machines.is_empty()) else { return Ok(None) };
-        let refuse = |why: String| self.complain("ground.machines", why);
-        let machines = machines(&section.machines).map_err(|one| refuse(one.message))?;
-        find_on(&self.selections_on(&section, &machines)?).map(Some).map_err(refuse)
+        let Some(section) = experiment.ground else { return Ok(None) };
+        if let Some(pods) = self.pods(&section)? {
+            return find_pods(&pods).map(Some).map_err(|why| self.complain("ground.kubernetes", why));
+        }
+        if section.machines.is_empty() {
+            return Ok(None);
+        }
+        let (machines, selections) = self.selections_on(&section)?;
+        find_on(&ByCommands(machines), &selections).map(Some).map_err(|why| self.complain("ground.machines", why))
     }
 
-    /// Which containers are meant on each machine that has any.
-    fn selections_on<'a>(
-        &self,
-        section: &GroundSection,
-        machines: &'a [Machine],
-    ) -> Result<Vec<(&'a Machine, Selection)>, FileError> {
+    /// All machines, and which containers are meant on each that has any.
+    fn selections_on(&self, section: &GroundSection) -> Result<(Vec<Machine>, Selections), FileError> {
         if section.containers.is_some() {
             let message =
                 "containers are of this machine alone, and machines are others; write one of the two".to_owned();
             return Err(self.complain("ground.machines", message));
         }
+        let machines = machines(&section.machines).map_err(|one| self.complain("ground.machines", one.message))?;
         let mut selections = Vec::new();
         for machine in machines.iter().filter(|machine| machine.has_hosts) {
             let containers = section.machines.get(&machine.name).and_then(|machine| machine.containers.as_ref());
@@ -152,9 +185,9 @@ impl Source {
                 let key = format!("ground.machines.{}.containers.{}", machine.name, complaint.key);
                 self.complain(key.trim_end_matches('.'), complaint.message)
             })?;
-            selections.extend(selection.map(|selection| (machine, selection)));
+            selections.extend(selection.map(|selection| (machine.name.clone(), selection)));
         }
-        Ok(selections)
+        Ok((machines, selections))
     }
 
     /// Which containers the file's `ground:` selects, wherever they are; none if it has no ground.
@@ -171,6 +204,10 @@ impl Source {
             let message =
                 "the containers are on several machines; ask for those of one there: brownout ground NAME…".to_owned();
             return Err(self.complain("ground.machines", message));
+        }
+        if section.kubernetes.is_some() {
+            let message = "they are pods of Kubernetes; `brownout check FILE` shows them".to_owned();
+            return Err(self.complain("ground.kubernetes", message));
         }
         let Some(containers) = &section.containers else {
             let message = "which ground is missing; write ground: { containers: { project: NAME } }, or leave it out for \
@@ -191,17 +228,6 @@ impl Source {
         // A text that cannot be written is not there, and is asked for in vain.
         files.extend(serde_json::to_string(found).ok().map(|text| (name_of(&found.selection), text)));
         self.with_attached(files)
-    }
-
-    /// The containers of a selection: as they were found when the file was first read.
-    fn containers(&self, selection: &Selection) -> Result<ContainersFound, FileError> {
-        let find = || {
-            let found = ContainersFound::find(selection).map_err(io::Error::other)?;
-            serde_json::to_string(&found).map_err(io::Error::other)
-        };
-        let refuse = |why: String| self.complain("ground.containers", why);
-        let text = self.attached.made(&name_of(selection), find).map_err(|error| refuse(error.to_string()))?;
-        serde_json::from_str(&text).map_err(|error| refuse(format!("what was found of them cannot be read: {error}")))
     }
 
     /// Has the cluster be one that runs already, on these containers.

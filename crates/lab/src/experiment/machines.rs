@@ -26,12 +26,26 @@ pub struct MachineSection {
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// What starts a command there; empty: nothing, it is this machine.
-    pub via: String,
-    /// This program there; none: the one that runs.
-    pub program: Option<String>,
+    /// How a part of a run is started there.
+    pub start: Start,
     /// Whether hosts run there; else operations are sent from there.
     pub has_hosts: bool,
+}
+
+/// How a part of a run is started on a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// By a command of the shell.
+    Command {
+        /// What starts a command there; empty: nothing, it is this machine.
+        via: String,
+        /// This program there; none: the one that runs.
+        program: Option<String>,
+    },
+    /// In the agent of a node of Kubernetes, which has the machine's name.
+    Agent,
+    /// In the pod of this number of those that send operations.
+    Load(u32),
 }
 
 /// From where operations are sent if no machine of the file is for that.
@@ -46,7 +60,7 @@ pub(super) fn machines(sections: &BTreeMap<String, MachineSection>) -> Result<Ve
             return Err(Complaint::at("", message));
         }
         let MachineSection { via, program, containers } = section.clone();
-        Ok(Machine { name: name.clone(), via, program, has_hosts: containers.is_some() })
+        Ok(Machine { name: name.clone(), start: Start::Command { via, program }, has_hosts: containers.is_some() })
     };
     let mut all = sections.iter().map(machine).collect::<Result<Vec<_>, _>>()?;
     if !all.iter().any(|machine| machine.has_hosts) {
@@ -57,19 +71,20 @@ pub(super) fn machines(sections: &BTreeMap<String, MachineSection>) -> Result<Ve
     if all.iter().all(|machine| machine.has_hosts) {
         let name =
             if all.iter().any(|machine| machine.name == HERE) { format!("{HERE}-load") } else { HERE.to_owned() };
-        all.push(Machine { name, via: String::new(), program: None, has_hosts: false });
+        all.push(Machine { name, start: Start::Command { via: String::new(), program: None }, has_hosts: false });
     }
     all.sort_by_key(|machine| !machine.has_hosts);
     Ok(all)
 }
 
-impl Machine {
-    /// The command of the shell that starts a part there. `own` is the program that runs.
-    pub fn command(&self, own: &str, part: &str) -> String {
-        match self.via.trim() {
-            "" => format!("exec {} {part}", quoted(self.program.as_deref().unwrap_or(own))),
-            via => format!("exec {via} {} {part}", quoted(self.program.as_deref().unwrap_or("brownout"))),
-        }
+impl Start {
+    /// The command of the shell that starts a part there; none: no command does. `own` is the program that runs.
+    pub fn command(&self, own: &str, part: &str) -> Option<String> {
+        let Start::Command { via, program } = self else { return None };
+        Some(match via.trim() {
+            "" => format!("exec {} {part}", quoted(program.as_deref().unwrap_or(own))),
+            via => format!("exec {via} {} {part}", quoted(program.as_deref().unwrap_or("brownout"))),
+        })
     }
 }
 
@@ -98,21 +113,20 @@ mod tests {
         let names: Vec<(&str, bool)> = two.iter().map(|one| (one.name.as_str(), one.has_hosts)).collect();
         assert_eq!(names, [("b", true), ("c", true), ("a", false)]);
         let alone = of(r#"{"b":{"containers":{"names":"c2"}}}"#).unwrap();
-        assert_eq!((alone.len(), alone[1].name.as_str(), alone[1].via.as_str()), (2, HERE, ""));
+        let here = Start::Command { via: String::new(), program: None };
+        assert_eq!((alone.len(), alone[1].name.as_str(), &alone[1].start), (2, HERE, &here));
         assert!(of(r#"{"a":{}}"#).unwrap_err().contains("no machine has containers"));
         assert!(of(r#"{"a b":{"containers":{"names":"c2"}}}"#).unwrap_err().contains("name that none can have"));
     }
 
     #[test]
     fn a_part_is_started_by_the_machines_own_command() {
-        let machine = |via: &str, program: Option<&str>| Machine {
-            name: "a".to_owned(),
-            via: via.to_owned(),
-            program: program.map(str::to_owned),
-            has_hosts: true,
+        let command = |via: &str, program: Option<&str>, own: &str| {
+            Start::Command { via: via.to_owned(), program: program.map(str::to_owned) }.command(own, "part").unwrap()
         };
-        assert_eq!(machine("ssh root@a", None).command("/x/brownout", "part"), "exec ssh root@a brownout part");
-        assert_eq!(machine("ssh a", Some("/opt/b o")).command("/x/brownout", "part"), "exec ssh a '/opt/b o' part");
-        assert_eq!(machine(" ", None).command("/x/it's", "part"), r"exec '/x/it'\''s' part");
+        assert_eq!(command("ssh root@a", None, "/x/brownout"), "exec ssh root@a brownout part");
+        assert_eq!(command("ssh a", Some("/opt/b o"), "/x/brownout"), "exec ssh a '/opt/b o' part");
+        assert_eq!(command(" ", None, "/x/it's"), r"exec '/x/it'\''s' part");
+        assert_eq!(Start::Agent.command("/x/brownout", "part"), None);
     }
 }

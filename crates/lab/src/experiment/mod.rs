@@ -14,6 +14,7 @@ mod foreign;
 mod found;
 mod ground;
 mod impairment;
+mod kubernetes;
 mod load;
 mod machines;
 mod parallel;
@@ -42,8 +43,9 @@ pub(crate) use found::moved;
 pub use ground::{ContainersSection, GroundSection};
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
+pub use kubernetes::{KubernetesSection, Pods};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice, TimestampsChoice};
-pub use machines::{Machine, MachineSection};
+pub use machines::{Machine, MachineSection, Start};
 pub use parallel::ParallelChoice;
 pub(crate) use search::Method;
 pub use search::{MaxRateSection, Search, SearchSection};
@@ -107,6 +109,9 @@ pub struct Experiment {
     /// The machines of its ground, those with hosts first; none: all is on this one.
     #[serde(skip)]
     pub machines: Vec<Machine>,
+    /// The pods of its ground; none: it is no Kubernetes.
+    #[serde(skip)]
+    pub pods: Option<Pods>,
     /// The containers of its ground, as they were found; none: it has a lab of its own.
     #[serde(skip)]
     pub found: Option<ContainersFound>,

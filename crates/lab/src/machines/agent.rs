@@ -10,6 +10,7 @@ use std::{
 
 use brownout_base::{Mesh, clock::monotonic_ns};
 use brownout_clock::offset::Server;
+use brownout_machine::Scheduling;
 use brownout_network::{AttachedKind, AttachedSpec, Host, HostId, Network};
 use brownout_probe::{FarArrival, FarEnd, Probes, Tell, Trains};
 use brownout_record::{Arm, Recorder};
@@ -24,6 +25,7 @@ use crate::{
     LabError,
     containers::Follower,
     evidence::DatabaseEvidence,
+    experiment::ContainersFound,
     faults::{Fault, Needs, here, sabotage::sabotaged},
     hosts::Hosts,
     observer::{Observer, Sources},
@@ -116,12 +118,17 @@ pub(super) fn agent(task: &Task, line: &Line, path: &Path) -> Result<(Result<(),
     Ok((result, Left { exchanges: axis.exchanges(), ..left }))
 }
 
-/// On which machine each host is.
+/// The hosts of all machines.
+fn found(task: &Task) -> Result<&ContainersFound, LabError> {
+    match &task.spec.runs {
+        Runs::External { ground: Some(found), .. } => Ok(found),
+        _ => Err(LabError::Machine("the experiment has no hosts that run already".to_owned())),
+    }
+}
+
+/// On which machine each of them is.
 fn machines(task: &Task) -> Result<BTreeMap<String, String>, LabError> {
-    let Runs::External { ground: Some(found), .. } = &task.spec.runs else {
-        return Err(LabError::Machine("the experiment has no hosts that run already".to_owned()));
-    };
-    Ok(found.containers.iter().filter_map(|one| Some((one.name.clone(), one.machine.clone()?))).collect())
+    Ok(found(task)?.containers.iter().filter_map(|one| Some((one.name.clone(), one.machine.clone()?))).collect())
 }
 
 /// Which machine this is, as long as it is up; empty where the kernel does not tell.
@@ -211,7 +218,9 @@ impl Running<'_> {
             if is_moved {
                 // What is sent there is carried, wherever it is.
                 let namespace = crate::containers::own_network()?;
-                let (name, addresses) = (host.clone(), own.clone());
+                let found = found(self.task)?.container(host);
+                let services = found.iter().flat_map(|container| &container.services);
+                let (name, addresses) = (host.clone(), own.iter().chain(services).copied().collect());
                 let kind = AttachedKind::Elsewhere;
                 let spec = AttachedSpec { name, addresses, namespace: Arc::new(namespace), exits: Vec::new(), kind };
                 self.network.reattach(spec)?;
@@ -282,6 +291,14 @@ impl Running<'_> {
         let looked = observer.look(None);
         observer.last_probes()?;
         observer.own_faults()?;
+        if network.realtime() == Scheduling::Default {
+            let text = format!(
+                "the emulator of {} waits its turn among other programs (it has no SCHED_FIFO there): what it holds may be late \
+                 while the machine is busy",
+                self.task.machine
+            );
+            observer.event("warning", "network", &text, monotonic_ns(), 0)?;
+        }
         let untold = self.relay.untold();
         if untold > 0 {
             let text = format!(

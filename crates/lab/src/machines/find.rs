@@ -24,14 +24,15 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 pub const PART: &str = "part";
 
 /// Machines that are reached by commands of the shell.
-pub(crate) struct ByCommands<'a>(pub(crate) &'a [Machine]);
+pub(crate) struct ByCommands(pub(crate) Vec<Machine>);
 
-impl Reach for ByCommands<'_> {
+impl Reach for ByCommands {
     fn start(&self, machine: &str) -> Result<Started, String> {
         let known = self.0.iter().find(|known| known.name == machine);
-        let known = known.ok_or_else(|| format!("there is no machine {machine}"))?;
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        by_command(&known.command(&own.to_string_lossy(), PART)).map_err(|error| error.to_string())
+        let command = known.and_then(|known| known.start.command(&own.to_string_lossy(), PART));
+        by_command(&command.ok_or_else(|| format!("no command starts anything on {machine}"))?)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -69,27 +70,23 @@ fn ask<T>(
 ///
 /// # Errors
 /// One cannot be reached, or has no such containers; in words.
-pub(crate) fn find_on(selections: &[(&Machine, Selection)]) -> Result<ContainersFound, String> {
-    let machines: Vec<Machine> = selections.iter().map(|(machine, _)| (*machine).clone()).collect();
-    let reach = ByCommands(&machines);
+pub(crate) fn find_on(reach: &dyn Reach, selections: &[(String, Selection)]) -> Result<ContainersFound, String> {
     let (mut containers, mut addresses, mut way) = (Vec::new(), Vec::new(), None);
     for (machine, selection) in selections {
         let found = |message| if let FromPart::Found { text } = message { Some(text) } else { None };
-        let text = ask(&reach, &machine.name, &ToPart::Look(selection.clone()), found)?;
-        let found: ContainersFound =
-            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", machine.name))?;
+        let text = ask(reach, machine, &ToPart::Look(selection.clone()), found)?;
+        let found: ContainersFound = serde_json::from_str(&text).map_err(|error| format!("{machine}: {error}"))?;
         if found.way != Some(Way::ALL[0]) {
             let best = Way::ALL[0].name();
             return Err(format!(
-                "{} cannot divert packets in the way `{best}`, the only one by which links between machines are carried; \
-                 `brownout doctor` there says what it lacks",
-                machine.name
+                "{machine} cannot divert packets in the way `{best}`, the only one by which links between machines are carried; \
+                 `brownout doctor` there says what it lacks"
             ));
         }
         way = found.way;
         addresses.extend(found.machine.iter().copied());
         containers.extend(found.containers.into_iter().map(|mut one| {
-            one.machine = Some(machine.name.clone());
+            one.machine = Some(machine.clone());
             one
         }));
     }

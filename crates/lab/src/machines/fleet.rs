@@ -43,6 +43,27 @@ pub trait Reach: Send + Sync {
     /// # Errors
     /// It cannot be reached, or has not got this program; in words.
     fn start(&self, machine: &str) -> Result<Started, String>;
+
+    /// What whoever runs the hosts did to them by itself since then (ms since 1970), if there is anybody who tells.
+    ///
+    /// # Errors
+    /// It cannot be asked; in words.
+    fn happened(&self, _since_unix_ms: i64) -> Result<Vec<Happening>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Something that whoever runs the hosts did to one by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happening {
+    /// The host.
+    pub host: String,
+    /// When, ms since 1970, by the clock of who did it; at most `error_ms` earlier than it was.
+    pub unix_ms: i64,
+    /// How exactly that is told.
+    pub error_ms: u32,
+    /// What, in words.
+    pub text: String,
 }
 
 /// Starts a part by a command of the shell, whose standard input and output are the part's: `ssh a brownout part`.

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Bucket, Engine, Live, Pace, Part};
-use brownout_record::{Arm, CpuRow, Event, Recorder, percentile};
+use brownout_record::{Arm, CpuRow, Recorder, percentile};
 use brownout_stress::output::write_bucket;
 
 use super::{
@@ -186,7 +186,7 @@ impl Sender<'_> {
                 Some(why) => format!("{}: a connection to {} was lost: {why}", self.task.machine, event.coordinator),
                 None => format!("{}: connected to {}", self.task.machine, event.coordinator),
             };
-            self.event("connection", &event.coordinator, &text, event.at_ns)?;
+            self.recorder.seen(TRIAL, event.at_ns, "connection", &event.coordinator, &text)?;
         }
         let refused =
             filled.refused.map(|refusal| format!("{} refused a row: {}", refusal.coordinator, refusal.reason));
@@ -225,18 +225,6 @@ impl Sender<'_> {
         })?)
     }
 
-    fn event(&mut self, kind: &str, subject: &str, text: &str, at_ns: u64) -> Result<(), LabError> {
-        let event = Event {
-            trial: Some(TRIAL),
-            at_ns: self.recorder.at(at_ns),
-            error_ns: 0,
-            kind: kind.to_owned(),
-            subject: subject.to_owned(),
-            text: text.to_owned(),
-        };
-        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
-    }
-
     /// Waits until nothing is open, and records what there is.
     fn end(&mut self, at_once: bool) -> Result<(), LabError> {
         let Some(engine) = self.engine.take() else { return Ok(()) };
@@ -255,15 +243,11 @@ impl Sender<'_> {
         self.record(&buckets, cpu_ns, monotonic_ns())?;
         let now_ns = monotonic_ns();
         if !balance.balances() {
-            self.event(
-                "balance",
-                "load",
-                &format!("{}: the sheet does not balance: {balance:?}", self.task.machine),
-                now_ns,
-            )?;
+            let text = format!("{}: the sheet does not balance: {balance:?}", self.task.machine);
+            self.recorder.seen(TRIAL, now_ns, "balance", "load", &text)?;
         }
         for text in findings_of(&balance) {
-            self.event("warning", "load", &format!("{}: {text}", self.task.machine), now_ns)?;
+            self.recorder.seen(TRIAL, now_ns, "warning", "load", &format!("{}: {text}", self.task.machine))?;
         }
         Ok(())
     }

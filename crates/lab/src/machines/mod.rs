@@ -23,19 +23,33 @@ mod load;
 mod mesh;
 mod message;
 mod part;
+mod pods;
 mod relay;
 mod run;
 mod scratch;
 mod trial;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+pub use brownout_kubernetes::manifests;
 pub use find::PART;
 pub(crate) use find::{ByCommands, find_on, provided, survey};
-pub use fleet::{Reach, Started, by_command};
+pub use fleet::{Happening, Reach, Started, by_command};
 pub(crate) use message::Asked;
 pub use part::part;
+pub(crate) use pods::{ByPods, LoadPods, find_pods};
+pub use pods::{leave_nothing, remove_all};
 pub(crate) use run::{Attempted, Machines, settings};
+
+use crate::{LabError, plan::Layout};
 
 /// How long a part goes on without a sign of life from the controller.
 pub const LEASE: Duration = Duration::from_secs(10);
+
+/// In which way the machines of a layout are reached, in a run whose directory this is.
+pub(crate) fn reach(layout: &Layout, run: &Path) -> Result<Box<dyn Reach>, LabError> {
+    Ok(match &layout.pods {
+        Some(pods) => Box::new(ByPods::of_run(pods, run).map_err(LabError::Machine)?),
+        None => Box::new(ByCommands(layout.machines.clone())),
+    })
+}

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use brownout_base::clock::monotonic_ns;
+use brownout_base::clock::{monotonic_ns, realtime_ns};
 use brownout_clock::offset::{Exchange, Offsets};
 use brownout_record::{Event, Intervals, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialPart, TrialRow, merge};
 
@@ -106,6 +106,7 @@ impl MachinesTrial<'_> {
     }
 
     fn with_all(&self, recorder: &mut Recorder, progress: &mut dyn Progress) -> Result<(), LabError> {
+        let begun_ns = realtime_ns();
         let count = self.members.len();
         progress.step(&format!("{}: {count} machine{}", self.title, if count == 1 { "" } else { "s" }));
         let mut parts = Vec::new();
@@ -139,7 +140,37 @@ impl MachinesTrial<'_> {
             // Merged, or of no use.
             let _ = fs::remove_file(&left.record);
         }
-        result.and(ended).and(merged)
+        let happened = self.happened(begun_ns, recorder);
+        result.and(ended).and(merged).and(happened)
+    }
+
+    /// Records what whoever runs the hosts did to them since then (`CLOCK_REALTIME`). Its clock is taken for this machine's.
+    fn happened(&self, since_ns: u64, recorder: &mut Recorder) -> Result<(), LabError> {
+        const MS: u64 = 1_000_000;
+        let all = match self.reach.happened((since_ns / MS) as i64) {
+            Ok(all) => all,
+            Err(why) => {
+                let text = format!("what was done to the hosts meanwhile is not known: {why}");
+                return Ok(recorder.seen(self.row.trial, monotonic_ns(), "warning", "ground", &text)?);
+            }
+        };
+        let hosts: BTreeSet<&String> = self.members.iter().flat_map(|member| &member.hosts).collect();
+        let (real_ns, own_ns) = (realtime_ns(), monotonic_ns());
+        for one in all.into_iter().filter(|one| hosts.contains(&one.host)) {
+            // It was told by its beginning: the middle is as far from both ends.
+            let error_ns = u64::from(one.error_ms) * MS / 2;
+            let at_ns = (own_ns + one.unix_ms.unsigned_abs() * MS + error_ns).saturating_sub(real_ns);
+            let event = Event {
+                trial: Some(self.row.trial),
+                at_ns: recorder.at(at_ns),
+                error_ns,
+                kind: "kubernetes".to_owned(),
+                subject: one.host,
+                text: one.text,
+            };
+            recorder.batch(|recorder| recorder.event(&event))?;
+        }
+        Ok(())
     }
 
     fn merge(&self, here: AxisHere, left: &BTreeMap<String, Ended>, recorder: &mut Recorder) -> Result<(), LabError> {
@@ -344,7 +375,7 @@ impl Running<'_> {
         let from_ns = self.ahead();
         self.tell_loads(&ToPart::Measure { capacity, from_ns });
         let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
-        self.event("capacity", "load", &text)?;
+        self.seen("capacity", "load", &text)?;
         self.progress.note(&text);
         self.until(from_ns, "warm-up (flood)")?;
         let mut settling = Settling::within(limit.saturating_sub(from_ns));
@@ -368,7 +399,7 @@ impl Running<'_> {
                     "the warm-up ended at its limit of {} s before latency was stationary: {doubt}; give phases.warm-up more time",
                     length_ns / 1_000_000_000
                 );
-                self.event("warning", "warm-up", &text)?;
+                self.seen("warning", "warm-up", &text)?;
                 self.progress.note(&text);
                 return Ok((ends, "limit"));
             }
@@ -428,16 +459,8 @@ impl Running<'_> {
         Ok(self.recorder.batch(|recorder| recorder.phase(row))?)
     }
 
-    fn event(&mut self, kind: &str, subject: &str, text: &str) -> Result<(), LabError> {
-        let event = Event {
-            trial: Some(self.trial.row.trial),
-            at_ns: self.recorder.at(monotonic_ns()),
-            error_ns: 0,
-            kind: kind.to_owned(),
-            subject: subject.to_owned(),
-            text: text.to_owned(),
-        };
-        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
+    fn seen(&mut self, kind: &str, subject: &str, text: &str) -> Result<(), LabError> {
+        Ok(self.recorder.seen(self.trial.row.trial, monotonic_ns(), kind, subject, text)?)
     }
 
     /// Hears all parts until a time of the axis, and shows what they do, once in an interval.

@@ -19,7 +19,8 @@ impl Check<'_> {
                            of this machine, as a bridge is";
             return self.complain("ground.containers", message.to_owned());
         };
-        Ok(Hosts::named(found.names().into_iter().zip(found.addresses()), machine))
+        let hosts = Hosts::named(found.names().into_iter().zip(found.addresses()), machine);
+        Ok(hosts.on_machines(|host| found.container(host)?.machine.clone()))
     }
 
     /// Refuses faults that cannot be done to these containers. `entries`: of each fault, the index of its entry in the file.

@@ -10,7 +10,7 @@ use super::{
     to_u16,
 };
 use crate::{
-    experiment::{ClusterSection, ContainersFound, Experiment, FileError, Machine, NetworkSection, Source},
+    experiment::{ClusterSection, ContainersFound, Experiment, FileError, Machine, NetworkSection, Pods, Source},
     hosts::Hosts,
 };
 
@@ -29,6 +29,8 @@ pub struct Layout {
     pub containers: Option<ContainersFound>,
     /// The machines that those are on, and those that send operations; none: all is on this one.
     pub machines: Vec<Machine>,
+    /// The pods that its hosts are; none: it is no Kubernetes.
+    pub pods: Option<Pods>,
 }
 
 impl Layout {
@@ -55,6 +57,7 @@ impl Layout {
             cluster: experiment.cluster.clone(),
             containers: experiment.found.clone(),
             machines: experiment.machines.clone(),
+            pods: experiment.pods.clone(),
         })
     }
 

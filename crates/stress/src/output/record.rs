@@ -10,7 +10,7 @@ use std::{
 
 use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome, Series};
 use brownout_record::{
-    Arm, CpuRow, Description, Environment, Event, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
+    Arm, CpuRow, Description, Environment, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
     PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
 };
 
@@ -188,7 +188,7 @@ impl RunFile {
                 Some(why) => format!("a connection to {} was lost: {why}", event.coordinator),
                 None => format!("connected to {}", event.coordinator),
             };
-            self.event("connection", &event.coordinator, &text, event.at_ns)?;
+            self.recorder.seen(TRIAL, event.at_ns, "connection", &event.coordinator, &text)?;
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl RunFile {
     /// # Errors
     /// The file cannot be written.
     pub fn warning(&mut self, text: &str, now_ns: u64) -> Result<(), OutputError> {
-        self.event("warning", "load", text, now_ns)
+        Ok(self.recorder.seen(TRIAL, now_ns, "warning", "load", text)?)
     }
 
     /// Ends the run. Nothing was due from `over_ns` on; that is the end of what was measured. Of several steps, `shown`
@@ -220,11 +220,17 @@ impl RunFile {
             Ended::Failed(_) => (TrialState::Failed, "failure"),
         };
         if let Ended::Failed(why) = ended {
-            self.event("failed", "load", why, now_ns)?;
+            self.recorder.seen(TRIAL, now_ns, "failed", "load", why)?;
         }
         if !balance.balances() {
             let lost = balance.lost_threads.join("; ");
-            self.event("balance", "load", &format!("the load's account does not balance {lost}"), now_ns)?;
+            self.recorder.seen(
+                TRIAL,
+                now_ns,
+                "balance",
+                "load",
+                &format!("the load's account does not balance {lost}"),
+            )?;
         }
         self.phase.ends_ns = Some(self.recorder.at(over_ns));
         self.phase.ended_by = Some(by.to_owned());
@@ -235,18 +241,6 @@ impl RunFile {
             self.show(shown)?;
         }
         Ok(self.recorder.finish()?)
-    }
-
-    fn event(&mut self, kind: &str, subject: &str, text: &str, at_ns: u64) -> Result<(), OutputError> {
-        let event = Event {
-            trial: Some(TRIAL),
-            at_ns: self.recorder.at(at_ns),
-            error_ns: 0,
-            kind: kind.to_owned(),
-            subject: subject.to_owned(),
-            text: text.to_owned(),
-        };
-        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use brownout_lab::byhand::{self, Ask, Client, Failure, LabRegistry, Reply, Up};
+use brownout_lab::{
+    LabError,
+    byhand::{self, Ask, Client, Failure, LabRegistry, Reply, Up},
+};
 
 use super::{
     ask::{LabName, who},
@@ -50,6 +53,16 @@ pub struct DestroyArguments {
     /// Every lab that is running.
     #[arg(long, conflicts_with_all = ["name", "named"])]
     all: bool,
+    /// Instead of a lab, what runs have left elsewhere: kubernetes removes their agents and loads.
+    #[arg(long, value_name = "GROUND", conflicts_with_all = ["name", "named", "all"])]
+    ground: Option<LeftOn>,
+}
+
+/// Where runs that were killed leave something.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum LeftOn {
+    /// Agents, and pods that send operations.
+    Kubernetes,
 }
 
 pub fn up(arguments: &UpArguments) -> u8 {
@@ -86,6 +99,12 @@ pub(super) fn show(name: &str, json: bool) -> Result<u8, Failure> {
 }
 
 pub fn destroy(arguments: &DestroyArguments) -> Result<u8, Failure> {
+    if let Some(LeftOn::Kubernetes) = arguments.ground {
+        let removed = brownout_lab::machines::remove_all().map_err(LabError::Machine)?;
+        let lines: String = removed.iter().map(|one| format!("removed {one}\n")).collect();
+        let told = if lines.is_empty() { "there is nothing of ours in this cluster\n" } else { &lines };
+        return Ok(output::code(output::print(told), 0));
+    }
     let registry = LabRegistry::mine()?;
     let labs = match arguments.all {
         true => registry.labs()?,

@@ -1,0 +1,91 @@
+//! The Kubernetes that `scripts/kubernetes-in-namespaces` has made, with three members of etcd on it.
+
+use std::{
+    env, fs,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+    sync::Once,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::common::{BROWNOUT, both, repository, text};
+
+/// What pods take to run, or to be gone.
+const WITHIN: Duration = Duration::from_secs(120);
+
+pub fn kubectl(words: &[&str]) -> String {
+    let output = Command::new("kubectl").args(words).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "kubectl {words:?}: {}", both(&output));
+    text(&output.stdout)
+}
+
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < WITHIN, "{what}: not within {} s", WITHIN.as_secs());
+        thread::sleep(Duration::from_millis(300));
+    }
+}
+
+/// Gives what a manifest says.
+pub fn apply(manifest: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("manifest.yaml");
+    fs::write(&file, manifest).unwrap();
+    kubectl(&["apply", "--filename", file.to_str().unwrap()]);
+}
+
+/// Somebody without rights, but those that `manifests` gives.
+pub fn jane() -> PathBuf {
+    let admin = env::var("KUBECONFIG")
+        .unwrap_or_else(|_| panic!("there is no Kubernetes here: make test-kubernetes makes one"));
+    PathBuf::from(admin).with_file_name("jane")
+}
+
+/// The example's members of etcd, ready; made by the first who asks.
+pub fn etcd() {
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        jane();
+        apply(&fs::read_to_string(repository().join("examples/kubernetes/etcd.yaml")).unwrap());
+        until("members of etcd are ready", || {
+            kubectl(&["get", "statefulset", "etcd", "--namespace=db", "--output=jsonpath={.status.readyReplicas}"])
+                == "3"
+        });
+    });
+}
+
+/// Gives Jane the rights to run experiments.
+pub fn permitted() {
+    let output = Command::new(BROWNOUT).args(["manifests", "--user=jane", "--namespace=db"]).output().unwrap();
+    assert!(output.status.success(), "{}", both(&output));
+    apply(&text(&output.stdout));
+}
+
+/// This program, as Jane types it.
+pub fn as_jane(words: &[&str]) -> Command {
+    let mut command = Command::new(BROWNOUT);
+    command.args(words).env("KUBECONFIG", jane()).stdin(Stdio::null());
+    command
+}
+
+pub fn run_as_jane(words: &[&str]) -> Output {
+    as_jane(words).output().unwrap()
+}
+
+/// What there is of ours, by kind and name.
+pub fn ours() -> Vec<String> {
+    let all = kubectl(&["get", "daemonsets,jobs,pods", "--namespace=brownout", "--output=name", "--ignore-not-found"]);
+    all.lines().map(str::to_owned).collect()
+}
+
+/// Nothing is there any more; pods may take their time.
+pub fn nothing_of_ours() {
+    until("nothing is left of an experiment", || ours().is_empty());
+}
+
+/// The example's experiment.
+pub fn slow_follower() -> PathBuf {
+    repository().join("examples/kubernetes/slow-follower.yaml")
+}

@@ -1,0 +1,223 @@
+//! Pods of Kubernetes: found, and reached over the API server by commands in pods of our own.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use brownout_containers::{By, Selection};
+use brownout_kubernetes::{Kubernetes, KubernetesError, NAMESPACE, Pod, manifests};
+
+use super::{
+    PART,
+    find::find_on,
+    fleet::{Happening, Reach, Started},
+};
+use crate::experiment::{ContainersFound, Pods};
+
+/// The program in its image.
+const PROGRAM: &str = "/bin/brownout";
+/// This process has made the agents, and is to remove them.
+static MADE_AGENTS: AtomicBool = AtomicBool::new(false);
+
+/// Agents of nodes, and pods that send operations.
+pub(crate) struct ByPods {
+    kubernetes: Kubernetes,
+    namespace: String,
+    /// By the name of the machine: the pod, and its container.
+    pods: BTreeMap<String, (String, &'static str)>,
+}
+
+impl ByPods {
+    /// All that take part in a run, whose directory this is.
+    pub(crate) fn of_run(pods: &Pods, run: &Path) -> Result<ByPods, String> {
+        let by_agents = ByPods::agents(pods, Kubernetes::connect().map_err(words)?)?;
+        let loads = by_agents.kubernetes.loads(&name_of(run)).map_err(words)?;
+        let loads = (0..).zip(loads).map(|(number, pod)| (Pods::load(number), (pod, manifests::LOAD)));
+        Ok(ByPods { pods: by_agents.pods.clone().into_iter().chain(loads).collect(), ..by_agents })
+    }
+
+    fn agents(pods: &Pods, kubernetes: Kubernetes) -> Result<ByPods, String> {
+        let agents = kubernetes.agents().map_err(words)?.into_iter();
+        let agents = agents.map(|agent| (agent.node, (agent.pod, manifests::AGENT))).collect();
+        Ok(ByPods { kubernetes, namespace: pods.selection.namespace.clone(), pods: agents })
+    }
+}
+
+impl Reach for ByPods {
+    fn start(&self, machine: &str) -> Result<Started, String> {
+        let Some((pod, container)) = self.pods.get(machine) else {
+            return Err(format!(
+                "no pod of ours runs there; `kubectl get pods --namespace {NAMESPACE} --output wide` lists them"
+            ));
+        };
+        let executed = self.kubernetes.exec(NAMESPACE, pod, container, &[PROGRAM, PART]).map_err(words)?;
+        Ok(Started { from: executed.from, to: executed.to, ends: executed.ends })
+    }
+
+    fn happened(&self, since_unix_ms: i64) -> Result<Vec<Happening>, String> {
+        let all = self.kubernetes.happened(&self.namespace, since_unix_ms).map_err(words)?;
+        let happening = |one: brownout_kubernetes::Happened| Happening {
+            text: match one.count {
+                1 => format!("{}: {}", one.reason, one.message),
+                count => format!("{}: {} ({count} times in all)", one.reason, one.message),
+            },
+            host: one.pod,
+            unix_ms: one.unix_ms,
+            error_ms: one.error_ms,
+        };
+        Ok(all.into_iter().map(happening).collect())
+    }
+}
+
+/// The pods that are meant, looked at from their nodes: agents are made there first.
+///
+/// # Errors
+/// There are none, or they cannot be looked at; in words.
+pub(crate) fn find_pods(pods: &Pods) -> Result<ContainersFound, String> {
+    let kubernetes = Kubernetes::connect().map_err(words)?;
+    let selected = kubernetes.pods(&pods.selection).map_err(words)?;
+    let mut of_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in &selected {
+        of_node.entry(pod.node.clone()).or_default().push(container_of(pod, pods)?);
+    }
+    let nodes: Vec<String> = of_node.keys().cloned().collect();
+    if kubernetes.make_agents(&pods.image, &nodes).map_err(words)? {
+        MADE_AGENTS.store(true, Ordering::Relaxed);
+    }
+    let services = kubernetes.services_of_one(&pods.selection.namespace).map_err(words)?;
+    let reach = ByPods::agents(pods, kubernetes)?;
+    let selection = |ids| Selection { by: By::Names(ids), socket: pods.socket.clone() };
+    let selections: Vec<_> = of_node.into_iter().map(|(node, ids)| (node, selection(ids))).collect();
+    let mut found = find_on(&reach, &selections)?;
+    for container in &mut found.containers {
+        let own = services.iter().filter(|(_, pod)| *pod == container.name);
+        container.services = own.map(|(address, _)| *address).collect();
+    }
+    // Hosts are pods, and in their order.
+    found.containers.sort_by_key(|one| selected.iter().position(|pod| pod.name == one.name));
+    found.selection.by = By::Names(found.containers.iter().map(|one| one.name.clone()).collect());
+    Ok(found)
+}
+
+/// The identifier of the container that is the node.
+fn container_of(pod: &Pod, pods: &Pods) -> Result<String, String> {
+    let name = &pod.name;
+    if pod.is_in_hosts_network {
+        return Err(format!(
+            "{name} is in the network of its node, with all else there: what it sends cannot be told from what others send; \
+             run it without hostNetwork"
+        ));
+    }
+    let names = || pod.containers.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+    match (&pods.container, pod.containers.as_slice()) {
+        (None, [only]) => Ok(only.id.clone()),
+        (None, _) => Err(format!(
+            "{name} has {} containers that run ({}); say which is the node: container: NAME",
+            pod.containers.len(),
+            names()
+        )),
+        (Some(container), all) => match all.iter().find(|one| one.name == *container) {
+            Some(found) => Ok(found.id.clone()),
+            None => Err(format!("{name} has no container {container} that runs; it has {}", names())),
+        },
+    }
+}
+
+/// The pods of a run that send operations, until this is dropped.
+pub(crate) struct LoadPods {
+    kubernetes: Kubernetes,
+    run: String,
+}
+
+impl LoadPods {
+    /// Makes them, for a run whose directory this is.
+    pub(crate) fn make(pods: &Pods, run: &Path) -> Result<LoadPods, String> {
+        // From here on they are removed, whatever becomes of making them.
+        let made = LoadPods { kubernetes: Kubernetes::connect().map_err(words)?, run: name_of(run) };
+        made.kubernetes.make_loads(&made.run, &pods.image, pods.loads).map_err(words)?;
+        Ok(made)
+    }
+}
+
+impl Drop for LoadPods {
+    fn drop(&mut self) {
+        if let Err(error) = self.kubernetes.remove_loads(&self.run) {
+            eprintln!("brownout: {error}; `brownout destroy --ground kubernetes` removes what is left");
+        }
+    }
+}
+
+/// Removes the agents, if this process has made them; they heal what they have put in force. What went wrong, in words.
+pub fn leave_nothing() -> Option<String> {
+    if !MADE_AGENTS.swap(false, Ordering::Relaxed) {
+        return None;
+    }
+    let removed = Kubernetes::connect().and_then(|kubernetes| kubernetes.remove_agents());
+    let error = removed.err()?;
+    Some(format!("{error}; `brownout destroy --ground kubernetes` removes what is left"))
+}
+
+/// Removes what runs have left in a cluster, and says what that was.
+///
+/// # Errors
+/// It cannot be reached, or refuses; in words.
+pub fn remove_all() -> Result<Vec<String>, String> {
+    Kubernetes::connect().and_then(|kubernetes| kubernetes.remove_all()).map_err(words)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "to be called as errors are mapped")]
+fn words(error: KubernetesError) -> String {
+    error.to_string()
+}
+
+/// The name of a run as Kubernetes can have it: of its directory, in small letters, digits and '-'.
+fn name_of(run: &Path) -> String {
+    const MOST: usize = 50;
+    let name = run.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    // Its end is its time, and tells it from others.
+    name[name.len().saturating_sub(MOST)..].trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use brownout_kubernetes::{PodContainer, PodSelection};
+
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_name_that_kubernetes_takes() {
+        assert_eq!(name_of(Path::new("/x/slow-replica-20261129-153306")), "slow-replica-20261129-153306");
+        assert_eq!(name_of(Path::new("runs/Größe_2-1")), "gr--e-2-1");
+        let long = format!("{}-20261129-153306", "x_".repeat(60));
+        let name = name_of(Path::new(&long));
+        assert!(name.len() <= 50 && name.ends_with("20261129-153306") && !name.starts_with('-'), "{name}");
+    }
+
+    #[test]
+    fn a_pod_is_the_node_that_one_of_its_containers_is() {
+        let container = |name: &str| PodContainer { name: name.to_owned(), id: format!("id-{name}") };
+        let pod = |names: &[&str], is_in_hosts_network| Pod {
+            name: "db-0".to_owned(),
+            node: "node1".to_owned(),
+            containers: names.iter().map(|name| container(name)).collect(),
+            is_in_hosts_network,
+            is_ready: true,
+        };
+        let pods = |name: Option<&str>| Pods {
+            selection: PodSelection { namespace: "db".to_owned(), selector: "a=b".to_owned() },
+            container: name.map(str::to_owned),
+            loads: 1,
+            image: String::new(),
+            socket: None,
+        };
+        assert_eq!(container_of(&pod(&["db"], false), &pods(None)).unwrap(), "id-db");
+        assert_eq!(container_of(&pod(&["log", "db"], false), &pods(Some("db"))).unwrap(), "id-db");
+        let refused = |names: &[&str], hosts, name| container_of(&pod(names, hosts), &pods(name)).unwrap_err();
+        assert!(refused(&["log", "db"], false, None).contains("2 containers that run (log, db); say which"));
+        assert!(refused(&["db"], false, Some("x")).contains("no container x that runs; it has db"));
+        assert!(refused(&["db"], true, None).contains("without hostNetwork"));
+    }
+}
