@@ -210,6 +210,7 @@ fn trial(
         database: database::database(description, evidence),
         encryption: proof::encryption(description, evidence),
         deaths: deaths.collect(),
+        meanwhile: machines::meanwhile(evidence),
     };
     (trial.validity, trial.invalid) = verdict::of_trial(description, evidence, &trial);
     Ok(trial)

@@ -140,7 +140,7 @@ pub use stats::ENOUGH;
 pub use target::clumping;
 pub use timed::{Mean, Timed, TimedStep, timed};
 pub use timeline::{Point, phase_latencies, timeline};
-pub use trial::{NodeDeath, TrialFindings, Validity};
+pub use trial::{Meanwhile, NodeDeath, TrialFindings, Validity};
 pub use under_test::UnderTest;
 pub use verdict::Verdict;
 pub use watches::WatchLag;

@@ -3,7 +3,7 @@
 use brownout_record::{MachineClockRow, MachineRole};
 use serde::Serialize;
 
-use crate::{TrialEvidence, stats};
+use crate::{Meanwhile, TrialEvidence, stats};
 
 /// One machine of a trial that several made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,6 +29,24 @@ pub struct MachineClock {
     pub error_ns: f64,
     /// At the worst, ns.
     pub worst_ns: u64,
+}
+
+/// What events of whoever runs the nodes are called.
+const GROUND: &str = "kubernetes";
+
+/// What whoever runs the nodes did to them, in order of time.
+pub(crate) fn meanwhile(evidence: &TrialEvidence) -> Vec<Meanwhile> {
+    let own = evidence.events.iter().filter(|event| event.kind == GROUND);
+    let mut all: Vec<Meanwhile> = own
+        .map(|event| Meanwhile {
+            node: event.subject.clone(),
+            at_ns: event.at_ns,
+            error_ns: event.error_ns,
+            text: event.text.clone(),
+        })
+        .collect();
+    all.sort_by_key(|one| one.at_ns);
+    all
 }
 
 /// All of them; empty where one machine made all.

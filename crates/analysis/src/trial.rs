@@ -106,6 +106,8 @@ pub struct TrialFindings {
     pub encryption: Option<EncryptionFindings>,
     /// Nodes that ended by themselves.
     pub deaths: Vec<NodeDeath>,
+    /// What whoever runs the nodes did to them meanwhile, in order of time: a Kubernetes. Empty where nobody tells.
+    pub meanwhile: Vec<Meanwhile>,
 }
 
 impl TrialFindings {
@@ -113,6 +115,19 @@ impl TrialFindings {
     pub fn label(&self) -> String {
         if self.attempt > 1 { format!("{}, attempt {}", self.planned, self.attempt) } else { self.planned.to_string() }
     }
+}
+
+/// Something that whoever runs the nodes did to one by itself, as it tells that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Meanwhile {
+    /// The node.
+    pub node: String,
+    /// When, ns since the run's zero.
+    pub at_ns: u64,
+    /// The true time is within `at_ns` ± this.
+    pub error_ns: u64,
+    /// What: "Killing: Container etcd failed liveness probe, will be restarted".
+    pub text: String,
 }
 
 /// A node that ended by itself, and not because a fault ended it.

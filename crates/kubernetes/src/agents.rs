@@ -15,7 +15,7 @@ use crate::{Kubernetes, KubernetesError, NAMESPACE, Pod, manifests};
 
 /// Images are fetched by then.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(180);
-pub(crate) const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// An agent that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,29 +26,59 @@ pub struct Agent {
     pub node: String,
 }
 
+/// Agents that a run has made have it; those that were made by hand have not.
+const MADE_BY: (&str, &str) = ("brownout-made-by", "run");
+
 impl Kubernetes {
-    /// Makes agents where there are none, and waits until one runs on each of these nodes. Whether they were made.
+    /// Makes agents where there are none; those of a run before this one may be about to go, and are waited for. Whether a run has made
+    /// those that there are: then they go with the last one.
     ///
     /// # Errors
-    /// The API server refuses, or an agent does not run: with what is known of it.
-    pub fn make_agents(&self, image: &str, nodes: &[String]) -> Result<bool, KubernetesError> {
+    /// The API server refuses, there are agents of another image, or the user wants the end.
+    pub fn make_agents(&self, image: &str, is_over: &dyn Fn() -> bool) -> Result<bool, KubernetesError> {
         let api: Api<DaemonSet> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let set: DaemonSet = parsed(&manifests::agents(image))?;
-        let mut made = false;
+        let mut set: DaemonSet = parsed(&manifests::agents(image))?;
+        let made_by = (MADE_BY.0.to_owned(), MADE_BY.1.to_owned());
+        set.metadata.labels.get_or_insert_default().extend([made_by]);
         let until = Instant::now() + READY_WITHIN;
         loop {
-            // Those of a run before this one may be about to go: they are waited for.
-            let known = self.wait("look for agents", api.get_opt(manifests::AGENT))?;
-            let is_going = known.as_ref().is_some_and(|known| known.metadata.deletion_timestamp.is_some());
-            if known.is_none() {
-                self.wait("make agents", api.create(&PostParams::default(), &set))?;
-                made = true;
+            match self.wait("look for agents", api.get_opt(manifests::AGENT))? {
+                None => {
+                    self.wait("make agents", api.create(&PostParams::default(), &set))?;
+                    return Ok(true);
+                }
+                Some(known) if known.metadata.deletion_timestamp.is_none() => {
+                    let own = image_of(&known).unwrap_or_default();
+                    if own != image {
+                        return Err(KubernetesError::Lacking(format!(
+                            "there are agents of the image {own}, and {image} is asked for; `brownout destroy --ground kubernetes` \
+                             removes those of runs"
+                        )));
+                    }
+                    return Ok(is_of_a_run(&known));
+                }
+                Some(_) if Instant::now() > until => {
+                    let message =
+                        "the agents of a run before this one do not go; `kubectl describe daemonset` says why";
+                    return Err(KubernetesError::Lacking(message.to_owned()));
+                }
+                Some(_) => pause(is_over, "agents of a run before this one were to go")?,
             }
+        }
+    }
+
+    /// Waits until an agent runs on each of these nodes.
+    ///
+    /// # Errors
+    /// The API server refuses, an agent does not run (with what is known of it), or the user wants the end.
+    pub fn wait_for_agents(&self, nodes: &[String], is_over: &dyn Fn() -> bool) -> Result<(), KubernetesError> {
+        let until = Instant::now() + READY_WITHIN;
+        loop {
             let agents = self.agents()?;
             let is_missing = |node: &&String| !agents.iter().any(|agent| agent.node == **node);
             let missing: Vec<&str> = nodes.iter().filter(is_missing).map(String::as_str).collect();
-            if missing.is_empty() && !is_going {
-                return Ok(made);
+            if missing.is_empty() {
+                return Ok(());
             }
             if Instant::now() > until {
                 return Err(KubernetesError::Lacking(format!(
@@ -58,7 +88,7 @@ impl Kubernetes {
                     self.why_not(manifests::AGENT)?
                 )));
             }
-            thread::sleep(LOOK);
+            pause(is_over, "agents were to start")?;
         }
     }
 
@@ -85,13 +115,15 @@ impl Kubernetes {
         for pod in self.own_pods(kind)? {
             let name = pod.metadata.name.unwrap_or_default();
             let status = pod.status.unwrap_or_default();
-            let waiting =
-                status.container_statuses.iter().flatten().filter_map(|one| one.state.as_ref()?.waiting.as_ref());
+            let states = || status.container_statuses.iter().flatten().filter_map(|one| one.state.as_ref());
+            let waiting = states().filter_map(|state| state.waiting.as_ref());
             let waiting = waiting.map(|waiting| (&waiting.reason, &waiting.message));
+            let ended = states().filter_map(|state| state.terminated.as_ref());
+            let ended = ended.map(|ended| (&ended.reason, &ended.message));
             let refused =
                 status.conditions.iter().flatten().filter(|one| one.type_ == "PodScheduled" && one.status == "False");
             let refused = refused.map(|refused| (&refused.reason, &refused.message));
-            told.extend(waiting.chain(refused).map(|(reason, message)| {
+            told.extend(waiting.chain(ended).chain(refused).map(|(reason, message)| {
                 let [reason, message] = [reason, message].map(|text| text.as_deref().unwrap_or_default());
                 format!("{name}: {reason} {message}").trim_end().to_owned()
             }));
@@ -101,6 +133,26 @@ impl Kubernetes {
         }
         Ok(told.join("; "))
     }
+}
+
+fn image_of(set: &DaemonSet) -> Option<&str> {
+    set.spec.as_ref()?.template.spec.as_ref()?.containers.first()?.image.as_deref()
+}
+
+/// Whether a run has made it.
+pub(crate) fn is_of_a_run(set: &DaemonSet) -> bool {
+    set.metadata.labels.as_ref().and_then(|labels| labels.get(MADE_BY.0)).is_some_and(|by| by == MADE_BY.1)
+}
+
+/// Of agents that runs have made.
+pub(crate) fn of_runs() -> String {
+    format!("{}={}", MADE_BY.0, MADE_BY.1)
+}
+
+/// Between two looks; an error if the user wants the end.
+pub(crate) fn pause(is_over: &dyn Fn() -> bool, waiting: &'static str) -> Result<(), KubernetesError> {
+    thread::sleep(LOOK);
+    if is_over() { Err(KubernetesError::Interrupted(waiting)) } else { Ok(()) }
 }
 
 /// A manifest of ours.

@@ -23,6 +23,10 @@ pub enum KubernetesError {
     #[error("{0}")]
     Lacking(String),
 
+    /// The user wants the end.
+    #[error("interrupted while {0}")]
+    Interrupted(&'static str),
+
     /// The machine has no thread, or no memory.
     #[error("cannot {doing}: {source}")]
     Machine {
@@ -38,6 +42,9 @@ impl KubernetesError {
         let remedy = match &source {
             kube::Error::Api(status) if status.code == 403 => {
                 "; who runs experiments needs the rights that `brownout manifests` lists"
+            }
+            kube::Error::Api(status) if status.code == 409 => {
+                "; another run goes on in this cluster, or was killed: `brownout destroy --ground kubernetes` removes what it left"
             }
             kube::Error::Api(status) if status.code == 401 => "; log in again as you do for kubectl",
             _ => "",

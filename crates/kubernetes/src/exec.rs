@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1;
+use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
 use kube::{Api, api::AttachParams};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -61,26 +61,29 @@ impl Kubernetes {
         let (errors, status) = (attached.stderr(), attached.take_status());
         let (end, ended) = oneshot::channel::<()>();
         // The library's streams do not end when a connection breaks: that it is over is told apart from them.
-        let (over, is_over) = watch::channel(false);
+        let (over, is_over) = watch::channel(Over::No);
         self.handle().spawn(async move {
             let status = async {
                 match status {
-                    Some(status) => drop(status.await),
+                    Some(status) => status.await,
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! { _ = ended => {}, () = status => {} }
-            let _ = over.send(true);
-            tokio::time::sleep(LAST_WITHIN).await;
+            let how = tokio::select! {
+                _ = ended => Over::Yes(None),
+                status = status => Over::Yes(status.and_then(failure)),
+            };
+            let _ = over.send(how);
+            // What is on its way may still come, and go.
+            tokio::time::sleep(2 * LAST_WITHIN).await;
             drop(attached);
         });
         if let Some(mut errors) = errors {
-            let copy = async move { tokio::io::copy(&mut errors, &mut tokio::io::stderr()).await };
-            self.handle().spawn(until(is_over.clone(), copy));
+            self.handle().spawn(async move { tokio::io::copy(&mut errors, &mut tokio::io::stderr()).await });
         }
         let ((said, saying), (hearing, heard)) = (mpsc::channel(PIECES), mpsc::channel(PIECES));
         self.handle().spawn(pass_out(output, said, is_over.clone()));
-        self.handle().spawn(until(is_over, pass_in(heard, input)));
+        self.handle().spawn(pass_in(heard, input, is_over));
         Ok(Executed {
             from: Box::new(Saying { pieces: saying, left: Vec::new() }),
             to: Box::new(Hearing(hearing)),
@@ -92,47 +95,96 @@ impl Kubernetes {
     }
 }
 
-/// Does something until the connection is over.
-async fn until(mut is_over: watch::Receiver<bool>, doing: impl Future) {
-    let over = async { drop(is_over.wait_for(|over| *over).await) };
-    tokio::select! { _ = doing => {}, () = over => {} }
+/// Whether a connection is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Over {
+    No,
+    /// With what the API server says of a command that has failed.
+    Yes(Option<String>),
 }
 
-/// Passes on what the command says.
-async fn pass_out(mut output: impl AsyncRead + Unpin, said: mpsc::Sender<Vec<u8>>, mut is_over: watch::Receiver<bool>) {
+impl Over {
+    fn is_so(&self) -> bool {
+        *self != Over::No
+    }
+}
+
+/// Why a command has failed; none if it has not.
+fn failure(status: Status) -> Option<String> {
+    let is_failure = status.status.as_deref() == Some("Failure");
+    is_failure.then(|| status.message.unwrap_or_else(|| "it has failed".to_owned()))
+}
+
+/// Passes on what the command says, and why it has failed.
+async fn pass_out(
+    mut output: impl AsyncRead + Unpin,
+    said: mpsc::Sender<io::Result<Vec<u8>>>,
+    mut is_over: watch::Receiver<Over>,
+) {
     let mut piece = vec![0; PIECE];
     loop {
-        let read = if *is_over.borrow() {
+        let read = if is_over.borrow().is_so() {
             // There may be more, and if there is not, nobody says so.
             timeout(LAST_WITHIN, output.read(&mut piece)).await.unwrap_or(Ok(0))
         } else {
             tokio::select! {
                 read = output.read(&mut piece) => read,
-                _ = is_over.wait_for(|over| *over) => continue,
+                _ = is_over.wait_for(Over::is_so) => continue,
             }
         };
         match read {
-            Ok(length @ 1..) if said.send(piece[..length].to_vec()).await.is_ok() => {}
-            _ => return,
+            Ok(length @ 1..) if said.send(Ok(piece[..length].to_vec())).await.is_ok() => {}
+            _ => break,
         }
     }
+    // A stream may end before it is said why.
+    let _ = timeout(LAST_WITHIN, is_over.wait_for(Over::is_so)).await;
+    let why = match &*is_over.borrow() {
+        Over::Yes(Some(why)) => why.clone(),
+        _ => return,
+    };
+    // Who does not listen any more need not know.
+    let _ = said.send(Err(io::Error::other(why))).await;
+}
+
+/// Some time after a connection is over.
+async fn late(mut is_over: watch::Receiver<Over>) {
+    drop(is_over.wait_for(Over::is_so).await);
+    tokio::time::sleep(LAST_WITHIN).await;
 }
 
 /// Passes on what the command is to hear, and that there is no more.
-async fn pass_in(mut heard: mpsc::Receiver<Vec<u8>>, mut input: impl AsyncWrite + Unpin) {
-    while let Some(piece) = heard.recv().await {
-        if input.write_all(&piece).await.is_err() {
+async fn pass_in(
+    mut heard: mpsc::Receiver<Vec<u8>>,
+    mut input: impl AsyncWrite + Unpin,
+    mut is_over: watch::Receiver<Over>,
+) {
+    loop {
+        let piece = if is_over.borrow().is_so() {
+            // Whatever was said before the end.
+            heard.try_recv().ok()
+        } else {
+            tokio::select! {
+                piece = heard.recv() => piece,
+                _ = is_over.wait_for(Over::is_so) => continue,
+            }
+        };
+        let Some(piece) = piece else { break };
+        // One that is gone does not hear it, and one that does not read is not waited for at the end.
+        let written = tokio::select! {
+            written = input.write_all(&piece) => written.is_ok(),
+            () = late(is_over.clone()) => false,
+        };
+        if !written {
             return;
         }
     }
-    // One that is gone does not hear it.
     let _ = input.shutdown().await;
-    std::future::pending::<()>().await;
 }
 
 /// What a command says, to be waited for.
 struct Saying {
-    pieces: mpsc::Receiver<Vec<u8>>,
+    pieces: mpsc::Receiver<io::Result<Vec<u8>>>,
     /// Of the last piece, what was not read yet.
     left: Vec<u8>,
 }
@@ -141,7 +193,7 @@ impl Read for Saying {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.left.is_empty() {
             match self.pieces.blocking_recv() {
-                Some(piece) => self.left = piece,
+                Some(piece) => self.left = piece?,
                 None => return Ok(0),
             }
         }
@@ -175,7 +227,7 @@ mod tests {
     fn read(written: &'static [u8], shut: bool) -> Vec<u8> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (output, mut writer) = tokio::io::simplex(ROOM);
-        let (over, is_over) = watch::channel(false);
+        let (over, is_over) = watch::channel(Over::No);
         let (said, pieces) = mpsc::channel(PIECES);
         runtime.spawn(pass_out(output, said, is_over));
         runtime.spawn(async move {
@@ -183,7 +235,7 @@ mod tests {
             if shut {
                 writer.shutdown().await.unwrap();
             }
-            over.send(!shut).unwrap();
+            over.send(Over::Yes(None)).unwrap();
             // Neither is dropped while it is read.
             std::future::pending::<()>().await;
         });
@@ -203,18 +255,40 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_fails_is_told_with_its_reason() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (output, mut writer) = tokio::io::simplex(ROOM);
+        let failed = Status {
+            status: Some("Failure".to_owned()),
+            message: Some("no such file".to_owned()),
+            ..Status::default()
+        };
+        let done = Status { status: Some("Success".to_owned()), ..Status::default() };
+        assert_eq!(failure(done), None);
+        let (over, is_over) = watch::channel(Over::Yes(failure(failed)));
+        let (said, pieces) = mpsc::channel(PIECES);
+        runtime.block_on(async { writer.write_all(b"last words").await.unwrap() });
+        runtime.spawn(pass_out(output, said, is_over));
+        let (mut all, mut saying) = ([0; 10], Saying { pieces, left: Vec::new() });
+        saying.read_exact(&mut all).unwrap();
+        assert_eq!(&all, b"last words");
+        assert_eq!(saying.read(&mut all).unwrap_err().to_string(), "no such file");
+        drop((over, writer));
+    }
+
+    #[test]
     fn what_a_command_hears_ends_with_who_says_it() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (mut reader, input) = tokio::io::simplex(ROOM);
         let (hearing, heard) = mpsc::channel(PIECES);
-        let passing = runtime.spawn(pass_in(heard, input));
+        let (_over, is_over) = watch::channel(Over::No);
+        runtime.spawn(pass_in(heard, input, is_over));
         let mut to = Hearing(hearing);
         to.write_all(&[1; PIECE + 1]).unwrap();
         drop(to);
         let mut all = Vec::new();
         runtime.block_on(reader.read_to_end(&mut all)).unwrap();
         assert_eq!(all.len(), PIECE + 1);
-        passing.abort();
 
         // Who speaks to nobody is told so.
         let (hearing, heard) = mpsc::channel(PIECES);

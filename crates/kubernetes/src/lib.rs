@@ -5,12 +5,15 @@
 //! what it has started in pods over the input and output of commands there ([`Kubernetes::exec`]): no port is opened for it.
 
 mod agents;
+#[cfg(test)]
+mod api_tests;
 mod client;
 mod error;
 mod events;
 mod exec;
 mod loads;
 pub mod manifests;
+mod members;
 mod pods;
 mod removal;
 mod services;
@@ -20,6 +23,7 @@ pub use client::Kubernetes;
 pub use error::KubernetesError;
 pub use events::Happened;
 pub use exec::Executed;
+pub use members::Members;
 pub use pods::{Pod, PodContainer, PodSelection};
 pub use removal::Removed;
 

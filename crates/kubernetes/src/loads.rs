@@ -1,26 +1,35 @@
 //! Pods that send operations.
 
-use std::{thread, time::Instant};
+use std::{collections::BTreeMap, time::Instant};
 
-use brownout_base::natural;
 use k8s_openapi::api::{batch::v1::Job, core::v1};
-use kube::{
-    Api,
-    api::{DeleteParams, PostParams},
-};
+use kube::{Api, api::PostParams};
 
 use crate::{
     Kubernetes, KubernetesError, NAMESPACE, Pod,
-    agents::{LOOK, READY_WITHIN, parsed},
+    agents::{READY_WITHIN, parsed, pause},
     manifests,
 };
 
+/// The label by which Kubernetes numbers the pods of an indexed job.
+const NUMBER: &str = "batch.kubernetes.io/job-completion-index";
+
 impl Kubernetes {
-    /// Makes so many pods that send operations, for a run, and waits until they run.
+    /// Makes so many pods that send operations, for a run, and waits until they run. Those of an earlier session of it are removed first.
     ///
     /// # Errors
-    /// The API server refuses, or they do not run in time.
-    pub fn make_loads(&self, run: &str, image: &str, count: u32) -> Result<(), KubernetesError> {
+    /// The API server refuses, they do not run in time, or the user wants the end.
+    pub fn make_loads(
+        &self,
+        run: &str,
+        image: &str,
+        count: u32,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<(), KubernetesError> {
+        let until = Instant::now() + READY_WITHIN;
+        while !self.remove_loads(run)?.is_empty() && Instant::now() < until {
+            pause(is_over, "pods of an earlier session were to go")?;
+        }
         let api: Api<Job> = Api::namespaced(self.client.clone(), NAMESPACE);
         let job: Job = parsed(&manifests::loads(run, image, count))?;
         self.wait("make pods that send operations", api.create(&PostParams::default(), &job))?;
@@ -37,39 +46,22 @@ impl Kubernetes {
                     self.why_not(manifests::LOAD)?
                 )));
             }
-            thread::sleep(LOOK);
+            pause(is_over, "pods that send operations were to start")?;
         }
     }
 
-    /// The pods of a run that send operations and are ready, in order.
+    /// The pods of a run that send operations and are ready: each with its number, in order. One that is lost is replaced by another of
+    /// its number.
     ///
     /// # Errors
     /// The API server refuses.
-    pub fn loads(&self, run: &str) -> Result<Vec<String>, KubernetesError> {
-        let pods = self.own_pods(manifests::LOAD)?;
-        let of_run = |pod: &&v1::Pod| {
-            let labels = pod.metadata.labels.as_ref();
-            labels.and_then(|labels| labels.get(manifests::RUN)).is_some_and(|own| own == run)
+    pub fn loads(&self, run: &str) -> Result<BTreeMap<u32, String>, KubernetesError> {
+        let known = |pod: &v1::Pod| {
+            let labels = pod.metadata.labels.as_ref()?;
+            let number = labels.get(NUMBER)?.parse().ok()?;
+            let running = Pod::running(pod).filter(|pod| pod.is_ready)?;
+            (labels.get(manifests::RUN)? == run).then_some((number, running.name))
         };
-        let ready = pods.iter().filter(of_run).filter_map(Pod::running).filter(|pod| pod.is_ready);
-        let mut names: Vec<String> = ready.map(|pod| pod.name).collect();
-        names.sort_by_key(|name| natural(name));
-        Ok(names)
-    }
-
-    /// Removes the pods of a run that send operations. That there are none is no error.
-    ///
-    /// # Errors
-    /// The API server refuses.
-    pub fn remove_loads(&self, run: &str) -> Result<(), KubernetesError> {
-        let api: Api<Job> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let name = manifests::job(run);
-        let removed = async {
-            match api.delete(&name, &DeleteParams::background()).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                other => other.map(drop),
-            }
-        };
-        self.wait(format!("remove the job {name}"), removed)
+        Ok(self.own_pods(manifests::LOAD)?.iter().filter_map(known).collect())
     }
 }

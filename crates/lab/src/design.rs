@@ -77,7 +77,7 @@ const REDRAWN: u64 = u64::from_be_bytes(*b" redrawn");
 /// So often; a file of which no draw can be run is wrong.
 const MOST_REDRAWN: u64 = 20;
 /// What of the file makes a layout.
-const OF_A_LAYOUT: [&str; 2] = ["network", "cluster"];
+const OF_A_LAYOUT: [&str; 3] = ["network", "cluster", "ground"];
 
 /// What a file says of all of its cells together.
 fn of_all_cells(plan: &Plan) -> [(&'static str, Option<u64>); 5] {
@@ -177,7 +177,7 @@ impl Design {
         let are_unlike = self.cells.iter().any(|cell| cell.layout > 0);
         if let Some(found) = self.first().layout.containers.as_ref().filter(|_| are_unlike) {
             let message = format!(
-                "cells differ in their network or cluster, and those are the containers' own ({}); vary the load or the \
+                "cells differ in their network, cluster or ground, and those are the containers' own ({}); vary the load or the \
                  faults, or leave ground out for a lab",
                 found.words()
             );

@@ -275,7 +275,12 @@ impl Hosts {
     pub fn meant(&self, key: &'static str, names: &Names) -> Result<Vec<String>, Complaint> {
         let mut meant: Vec<String> = Vec::new();
         for name in names.iter().map(|name| self.called(name)) {
-            let found: Vec<&HostPlan> = self.all.iter().filter(|host| host.is_meant(name)).collect();
+            // A host of that name comes before a site or a machine of it.
+            let own: Vec<&HostPlan> = self.all.iter().filter(|host| host.name == name).collect();
+            let found = match own.is_empty() {
+                true => self.all.iter().filter(|host| host.is_meant(name)).collect(),
+                false => own,
+            };
             if found.is_empty() {
                 let sites = self.sites();
                 let machines: BTreeSet<&str> = self.all.iter().filter_map(|host| host.machine.as_deref()).collect();

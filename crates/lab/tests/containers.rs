@@ -334,7 +334,11 @@ fn a_ground_that_names_no_containers_or_two_ways_is_refused_where_it_stands() {
         ("ground: { containers: { project: shop, label: app=db } }\n", "in 2 ways"),
         ("ground: { containers: { pids: [x] } }\n", "whole number"),
         ("ground: { containers: { image: cassandra } }\n", "unknown key 'image'"),
-        ("ground: { kubernetes: { namespace: db } }\n", "unknown key 'kubernetes'"),
+        ("ground: { swarm: { service: db } }\n", "unknown key 'swarm'"),
+        ("ground: { kubernetes: { namespace: db } }\n", "which pods are meant is missing"),
+        ("ground: { kubernetes: { selector: a=b, own: {} } }\n", "leave selector or own out"),
+        ("ground: { kubernetes: { selector: a=b, loads: 0 } }\n", "0 pods cannot send"),
+        ("ground: { kubernetes: { selector: a=b }, containers: { project: shop } }\n", "a ground is one"),
     ] {
         let error = Plan::new(&source(&format!("{ground}{REST}{SLOW}"), &three())).unwrap_err().to_string();
         assert!(error.contains(words) && error.contains("some.yaml:1:"), "{ground}: {error}");

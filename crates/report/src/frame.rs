@@ -168,8 +168,10 @@ impl Frame<'_> {
 
 /// An event at its mark: its kind and whom it is of; in words, where the kind alone does not say what it means.
 fn words(event: &Event) -> String {
-    let Event { kind, subject, .. } = event;
+    let Event { kind, subject, text, .. } = event;
     match kind.as_str() {
+        // Its first word is what Kubernetes calls it.
+        "kubernetes" => format!("{subject} {}", text.split(':').next().unwrap_or_default()),
         "reattached" => format!("{subject} is attached again"),
         "not-reattached" => format!("{subject} cannot be attached again"),
         "exit-gone" => format!("an interface of {subject} is gone"),
@@ -200,6 +202,8 @@ mod tests {
         assert_eq!(words(&event("not-reattached")), "db-2 cannot be attached again");
         assert_eq!(words(&event("exit-gone")), "an interface of db-2 is gone");
         assert_eq!(words(&event("node-died")), "node-died db-2");
+        let killed = Event { text: "Killing: it failed its probe".to_owned(), ..event("kubernetes") };
+        assert_eq!(words(&killed), "db-2 Killing");
         let bad = ["reattached", "exit-gone", "not-reattached", "node-died"].map(is_bad);
         assert_eq!(bad, [false, false, true, true]);
     }

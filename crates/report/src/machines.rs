@@ -1,6 +1,6 @@
 //! The machines that made a trial together: the same rows for the terminal and for the page.
 
-use brownout_analysis::{MachineFindings, TrialFindings};
+use brownout_analysis::{MachineFindings, Meanwhile, TrialFindings};
 use brownout_units::format_ns;
 
 use crate::{
@@ -22,6 +22,27 @@ impl Page {
         let mut table = Table::new(&HEADINGS);
         rows(&trial.machines).into_iter().for_each(|row| table.row(Paint::Plain, row));
         self.table(&table);
+    }
+}
+
+/// Of what happened to the nodes so much is shown at the terminal of each trial; the page and the JSON have all.
+const MOST_SHOWN: usize = 10;
+
+impl Page {
+    /// What whoever runs the nodes did to them meanwhile.
+    pub(crate) fn meanwhile<'a>(&mut self, trials: impl Iterator<Item = (String, &'a TrialFindings)>) {
+        for (name, trial) in trials.filter(|(_, trial)| !trial.meanwhile.is_empty()) {
+            self.section(&format!("Kubernetes meanwhile, {name}"));
+            for Meanwhile { node, at_ns, error_ns, text } in trial.meanwhile.iter().take(MOST_SHOWN) {
+                let seconds = at_ns.saturating_sub(trial.starts_ns) as f64 / 1e9;
+                let error = format_ns(*error_ns as f64);
+                self.line(Paint::Plain, &format!("  {seconds:.1} s after its beginning (± {error}), {node}: {text}"));
+            }
+            let more = trial.meanwhile.len().saturating_sub(MOST_SHOWN);
+            if more > 0 {
+                self.line(Paint::Dim, &format!("  and {more} more"));
+            }
+        }
     }
 }
 

@@ -85,6 +85,7 @@ impl Page {
         self.database(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.clocks(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.machines(few.trials.iter().map(|trial| (few.name(trial), *trial)));
+        self.meanwhile(few.trials.iter().map(|trial| (few.name(trial), *trial)));
         self.balance(few);
         self.instrument(few);
     }

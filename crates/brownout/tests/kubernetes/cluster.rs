@@ -2,8 +2,10 @@
 
 use std::{
     env, fs,
+    io::{BufRead, BufReader, Lines},
+    os::unix::process::CommandExt,
     path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::{Child, ChildStderr, Command, Output, Stdio},
     sync::Once,
     thread,
     time::{Duration, Instant},
@@ -76,7 +78,8 @@ pub fn run_as_jane(words: &[&str]) -> Output {
 
 /// What there is of ours, by kind and name.
 pub fn ours() -> Vec<String> {
-    let all = kubectl(&["get", "daemonsets,jobs,pods", "--namespace=brownout", "--output=name", "--ignore-not-found"]);
+    let kinds = "daemonsets,statefulsets,jobs,services,persistentvolumeclaims,pods";
+    let all = kubectl(&["get", kinds, "--namespace=brownout", "--output=name", "--ignore-not-found"]);
     all.lines().map(str::to_owned).collect()
 }
 
@@ -88,4 +91,46 @@ pub fn nothing_of_ours() {
 /// The example's experiment.
 pub fn slow_follower() -> PathBuf {
     repository().join("examples/kubernetes/slow-follower.yaml")
+}
+
+/// A run of Jane's, followed by what it says.
+pub struct Following {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    told: String,
+}
+
+impl Following {
+    pub fn start(words: &[&str]) -> Following {
+        let mut command = as_jane(words);
+        let mut child = command.process_group(0).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Following { child, lines, told: String::new() }
+    }
+
+    /// Waits until its fault is in force.
+    pub fn until_in_fault(&mut self) {
+        loop {
+            let line = self.lines.next().unwrap_or_else(|| panic!("it ended before its fault: {}", self.told)).unwrap();
+            self.told += &format!("{line}\n");
+            if line.contains(" fault ") && line.contains("fault every") {
+                return;
+            }
+        }
+    }
+
+    /// Ends it and all that it has started here, without a word.
+    pub fn kill(&mut self) {
+        // SAFETY: kill has no memory effects; the group is that of the command, which has not been waited for.
+        assert_eq!(unsafe { libc::kill(-self.child.id().cast_signed(), libc::SIGKILL) }, 0);
+        self.child.wait().unwrap();
+    }
+
+    /// Its end: the exit code, and all that it said.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        for line in self.lines.by_ref() {
+            self.told += &format!("{}\n", line.unwrap());
+        }
+        (self.child.wait().unwrap().code(), self.told)
+    }
 }

@@ -1,15 +1,9 @@
 //! What is left when somebody is killed.
 
-use std::{
-    io::{BufRead, BufReader},
-    os::unix::process::CommandExt,
-    process::{Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{process::Command, thread, time::Duration};
 
 use super::{
-    cluster::{as_jane, etcd, kubectl, nothing_of_ours, ours, permitted, run_as_jane, slow_follower, until},
+    cluster::{Following, etcd, kubectl, nothing_of_ours, ours, permitted, run_as_jane, slow_follower, until},
     common::text,
 };
 
@@ -32,15 +26,10 @@ fn a_command_that_is_killed_leaves_nothing_in_pods_and_destroy_removes_the_rest(
     let before = diverted();
     let out = tempfile::tempdir().unwrap();
     let file = slow_follower();
-    let mut command = as_jane(&["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()]);
-    let mut run = command.process_group(0).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(run.stderr.take().unwrap()).lines();
-    let fault = lines.map_while(Result::ok).find(|line| line.contains(" fault ") && !line.contains("fault none"));
-    assert!(fault.is_some(), "it ended before its fault");
+    let mut run = Following::start(&["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()]);
+    run.until_in_fault();
     assert_ne!(diverted(), before, "it is attached");
-    // SAFETY: kill has no memory effects; the group is that of the command, which has not been waited for.
-    assert_eq!(unsafe { libc::kill(-run.id().cast_signed(), libc::SIGKILL) }, 0);
-    run.wait().unwrap();
+    run.kill();
     // The lease is 10 s.
     thread::sleep(Duration::from_secs(10));
     until("the pods are as they were", || diverted() == before);

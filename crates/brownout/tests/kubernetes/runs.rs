@@ -1,10 +1,13 @@
 //! Whole runs on pods.
 
+use std::{collections::BTreeSet, fs, path::Path};
+
+use brownout_record::{Event, Run};
 use serde_json::Value;
 
 use super::{
-    cluster::{etcd, nothing_of_ours, permitted, run_as_jane, slow_follower},
-    common::{both, json},
+    cluster::{Following, etcd, kubectl, nothing_of_ours, permitted, run_as_jane, slow_follower},
+    common::{both, json, only_run},
 };
 
 /// Short, as far as a proof allows, and easy: a whole Kubernetes is on this machine.
@@ -15,11 +18,16 @@ const SHORT: [&str; 4] = [
     "--set=phases={warm-up: 16s, baseline: 8s, fault: 12s, recovery: 6s}",
 ];
 
-/// The findings of a run of the example. Kubernetes' own programs may disturb it: of its size nothing is asked here.
+/// The findings of a run of the example.
 fn findings(more: &[&str]) -> Value {
     etcd();
     permitted();
-    let (file, out) = (slow_follower(), tempfile::tempdir().unwrap());
+    findings_of(&slow_follower(), more)
+}
+
+/// The findings of a run. Kubernetes' own programs may disturb it: of its size nothing is asked here.
+fn findings_of(file: &Path, more: &[&str]) -> Value {
+    let out = tempfile::tempdir().unwrap();
     let words = ["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()];
     let output = run_as_jane(&[&words[..], &SHORT, more].concat());
     let findings = json(&output);
@@ -56,8 +64,88 @@ fn a_slow_pod_is_proven_and_all_loads_together_have_sent_what_was_due() {
 
 #[test]
 #[ignore = "needs a Kubernetes: make test-kubernetes"]
-fn a_slow_machine_is_all_its_pods_and_a_fault_that_nobody_injects_is_refuted() {
-    let fault = "--set=faults=[{slow: {host: node2, delay: 50ms}}]";
-    let findings = findings(&[fault, "--sabotage"]);
+fn a_fault_that_nobody_injects_is_refuted() {
+    let findings = findings(&["--sabotage"]);
     assert_eq!(verdicts(&findings), ["refuted"], "{}", findings["trials"][0]["faults"]);
+}
+
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn a_slow_machine_is_all_its_pods() {
+    let findings = findings(&["--set=faults=[{slow: {host: node2, delay: 50ms}}]"]);
+    assert_eq!(verdicts(&findings), ["proven"], "{}", findings["trials"][0]["faults"]);
+    let words = [
+        "get",
+        "pods",
+        "--namespace=db",
+        "--field-selector=spec.nodeName=node2",
+        "--output=jsonpath={.items[*].metadata.name}",
+    ];
+    let there: BTreeSet<String> = kubectl(&words).split_whitespace().map(str::to_owned).collect();
+    let rows = findings["trials"][0]["faults"][0]["rows"].as_array().unwrap();
+    let hit = rows.iter().filter(|row| row["hit"] == true).filter_map(|row| row["subject"]["from"].as_str());
+    assert_eq!(hit.map(str::to_owned).collect::<BTreeSet<_>>(), there, "{rows:?}");
+}
+
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn the_leader_slowed_and_a_pod_cut_off_are_proven() {
+    let faults = "--set=faults=[{slow: {host: leader, delay: 50ms}, length: 8s}, {partition: {isolate: etcd-1}, start: 12s, length: 6s}]";
+    let phases = "--set=phases={warm-up: 16s, baseline: 8s, fault: 24s, recovery: 10s}";
+    let findings = findings(&[faults, phases]);
+    assert_eq!(verdicts(&findings), ["proven", "proven"], "{}", findings["trials"][0]["faults"]);
+}
+
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn a_cluster_of_its_own_is_made_and_removed() {
+    etcd();
+    permitted();
+    let text = fs::read_to_string(slow_follower()).unwrap();
+    let text = text.replace("{ namespace: db, selector: \"app=etcd\", loads: 2 }", "{ own: { memory: 512Mi } }");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("own.yaml");
+    fs::write(&file, text).unwrap();
+    assert_eq!(verdicts(&findings_of(&file, &[])), ["proven"]);
+}
+
+/// The StatefulSet makes another pod of the same name.
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn a_pod_that_is_deleted_in_mid_fault_is_attached_again_and_kubernetes_words_are_on_the_time_line() {
+    etcd();
+    permitted();
+    let (file, out) = (slow_follower(), tempfile::tempdir().unwrap());
+    let phases = "--set=phases={warm-up: 16s, baseline: 8s, fault: 40s, recovery: 8s}";
+    let words = ["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()];
+    let fault = "--set=faults=[{slow: {host: etcd-2, delay: 50ms}}]";
+    let mut following = Following::start(&[&words[..], &SHORT, &[phases, fault]].concat());
+    following.until_in_fault();
+    kubectl(&["delete", "pod", "etcd-2", "--namespace=db", "--grace-period=1"]);
+    let (code, told) = following.end();
+    // What it shows is no result of the fault: nobody has asked for the end of the node.
+    assert_eq!(code, Some(3), "{told}");
+    assert_attached_again(out.path(), "etcd-2");
+    nothing_of_ours();
+}
+
+fn assert_attached_again(out: &Path, host: &str) {
+    let run = Run::open(&only_run(out)).unwrap();
+    let events = run.events_of(1).unwrap();
+    let first = |kind: &str, words: &str| {
+        let is_it = |event: &&Event| event.kind == kind && event.subject == host && event.text.contains(words);
+        events.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} of {host} with {words}: {events:?}"))
+    };
+    let (died, back) = (first("node-died", ""), first("reattached", ""));
+    assert!(died.at_ns < back.at_ns, "{died:?} {back:?}");
+    let killed = first("kubernetes", "Killing");
+    assert!(killed.at_ns.abs_diff(died.at_ns) < 5_000_000_000, "{killed:?} {died:?}");
+    // It is measured again, and late again.
+    let healed_ns = run.faults(1).unwrap()[0].healed().unwrap().at_ns;
+    let probes = run.probes(1).unwrap();
+    let sent = probes.iter().filter(|row| row.from == host && row.to == "etcd-0").flat_map(|row| &row.samples);
+    let again: Vec<_> =
+        sent.filter(|one| (back.at_ns..healed_ns.saturating_sub(500_000_000)).contains(&one.sent_ns)).collect();
+    let late = again.iter().filter(|one| one.delay_ns.is_some_and(|delay| delay > 45_000_000)).count();
+    assert!(again.len() > 30 && late * 10 > again.len() * 9, "{late} of {} are late", again.len());
 }

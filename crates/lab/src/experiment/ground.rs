@@ -7,7 +7,7 @@ use brownout_units::Count;
 use serde::Deserialize;
 
 use super::{
-    Complaint, Experiment, FileError, KubernetesSection, MachineSection, Names, Pods, Source,
+    ClusterSection, Complaint, Experiment, FileError, KubernetesSection, MachineSection, Names, Pods, Source,
     found::{ContainersFound, KEPT_AS, name_of},
     machines::{Machine, machines},
 };
@@ -108,36 +108,39 @@ impl Source {
     /// named on the command line over a file that was made for a lab, left out and told.
     pub(super) fn put_on_ground(&self, experiment: &mut Experiment) -> Result<(), FileError> {
         let Some(section) = &experiment.ground else { return Ok(()) };
-        let found = if let Some(pods) = self.pods(section)? {
+        let pods = self.pods(section, &experiment.cluster)?;
+        let section = section.clone();
+        // Before anything is made there.
+        self.leave_out(experiment)?;
+        let found = if let Some(pods) = pods {
             let found = self.found_once(&kept_as("kubernetes"), "ground.kubernetes", || find_pods(&pods))?;
             experiment.machines = pods.machines(&found);
             experiment.pods = Some(pods);
             found
         } else if !section.machines.is_empty() {
-            let (machines, selections) = self.selections_on(section)?;
+            let (machines, selections) = self.selections_on(&section)?;
             let find = || find_on(&ByCommands(machines.clone()), &selections);
             let found = self.found_once(&kept_as("machines"), "ground.machines", find)?;
             experiment.machines = machines;
             found
         } else {
-            let selection = self.selection_of(section)?;
+            let selection = self.selection_of(&section)?;
             self.found_once(&name_of(&selection), "ground.containers", || ContainersFound::find(&selection))?
         };
-        self.leave_out(experiment)?;
         self.take_for_nodes(experiment, &found)?;
         experiment.found = Some(found);
         Ok(())
     }
 
     /// The pods that are meant; none: the ground is no Kubernetes.
-    fn pods(&self, section: &GroundSection) -> Result<Option<Pods>, FileError> {
+    fn pods(&self, section: &GroundSection, cluster: &ClusterSection) -> Result<Option<Pods>, FileError> {
         let Some(kubernetes) = &section.kubernetes else { return Ok(None) };
         if section.containers.is_some() || !section.machines.is_empty() {
             let message = "a ground is one: containers, machines or kubernetes; leave the others out".to_owned();
             return Err(self.complain("ground.kubernetes", message));
         }
         let complain = |one: Complaint| self.complain(&format!("ground.kubernetes.{}", one.key), one.message);
-        kubernetes.pods().map(Some).map_err(complain)
+        kubernetes.pods(cluster).map(Some).map_err(complain)
     }
 
     /// Containers as they were found when the file was first read; `name` is what they are kept as, `key` what selects them.
@@ -160,7 +163,11 @@ impl Source {
     pub(crate) fn elsewhere_now(&self) -> Result<Option<ContainersFound>, FileError> {
         let experiment: Experiment = self.structs(self.document.tree(), "")?;
         let Some(section) = experiment.ground else { return Ok(None) };
-        if let Some(pods) = self.pods(&section)? {
+        if let Some(pods) = self.pods(&section, &experiment.cluster)? {
+            if pods.own.is_some() {
+                let message = "the cluster of this run was removed when its command ended; begin a new run".to_owned();
+                return Err(self.complain("ground.kubernetes.own", message));
+            }
             return find_pods(&pods).map(Some).map_err(|why| self.complain("ground.kubernetes", why));
         }
         if section.machines.is_empty() {

@@ -43,7 +43,7 @@ pub(crate) use found::moved;
 pub use ground::{ContainersSection, GroundSection};
 pub use impairment::{GilbertElliottSection, LinkEntry, MarkovSection};
 pub(crate) use impairment::{checked, gap, limit, mtu};
-pub use kubernetes::{KubernetesSection, Pods};
+pub use kubernetes::{KubernetesSection, OwnCluster, OwnSection, Pods};
 pub use load::{ArrivalsChoice, CoordinatorsChoice, LoadSection, Mix, OpsChoice, TimestampsChoice};
 pub use machines::{Machine, MachineSection, Start};
 pub use parallel::ParallelChoice;

@@ -56,9 +56,7 @@ fn ask<T>(
                 }
             }
             Some(Heard::Gone(why)) => {
-                return Err(format!(
-                    "{machine}: {why}; can this program be started there as the file says (via, program)?"
-                ));
+                return Err(format!("{machine}: {why}; can this program be started there, as the file says?"));
             }
             Some(Heard::Over { .. }) | None => {}
         }

@@ -28,6 +28,7 @@ mod relay;
 mod run;
 mod scratch;
 mod trial;
+mod waiting;
 
 use std::{path::Path, time::Duration};
 
@@ -40,6 +41,7 @@ pub use part::part;
 pub(crate) use pods::{ByPods, LoadPods, find_pods};
 pub use pods::{leave_nothing, remove_all};
 pub(crate) use run::{Attempted, Machines, settings};
+pub use waiting::wait_in_pod;
 
 use crate::{LabError, plan::Layout};
 

@@ -4,6 +4,8 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
 use brownout_containers::{By, Selection};
@@ -14,45 +16,67 @@ use super::{
     find::find_on,
     fleet::{Happening, Reach, Started},
 };
-use crate::experiment::{ContainersFound, Pods};
+use crate::{
+    experiment::{ContainersFound, Pods},
+    ground::catch_interrupts,
+};
 
+/// What a cluster is called that is made for an experiment; there is one at a time.
+const OWN: &str = "db";
 /// The program in its image.
 const PROGRAM: &str = "/bin/brownout";
 /// This process has made the agents, and is to remove them.
 static MADE_AGENTS: AtomicBool = AtomicBool::new(false);
+/// The same of a cluster.
+static MADE_CLUSTER: AtomicBool = AtomicBool::new(false);
 
-/// Agents of nodes, and pods that send operations.
+/// Agents of nodes, and the pods of a run that send operations.
 pub(crate) struct ByPods {
     kubernetes: Kubernetes,
     namespace: String,
-    /// By the name of the machine: the pod, and its container.
-    pods: BTreeMap<String, (String, &'static str)>,
+    /// The run's name; none before there is one.
+    run: Option<String>,
 }
+
+/// A pod that was lost is replaced by then.
+const REPLACED_WITHIN: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_secs(1);
 
 impl ByPods {
     /// All that take part in a run, whose directory this is.
     pub(crate) fn of_run(pods: &Pods, run: &Path) -> Result<ByPods, String> {
-        let by_agents = ByPods::agents(pods, Kubernetes::connect().map_err(words)?)?;
-        let loads = by_agents.kubernetes.loads(&name_of(run)).map_err(words)?;
-        let loads = (0..).zip(loads).map(|(number, pod)| (Pods::load(number), (pod, manifests::LOAD)));
-        Ok(ByPods { pods: by_agents.pods.clone().into_iter().chain(loads).collect(), ..by_agents })
+        let kubernetes = Kubernetes::connect().map_err(words)?;
+        Ok(ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: Some(name_of(run)) })
     }
 
-    fn agents(pods: &Pods, kubernetes: Kubernetes) -> Result<ByPods, String> {
-        let agents = kubernetes.agents().map_err(words)?.into_iter();
-        let agents = agents.map(|agent| (agent.node, (agent.pod, manifests::AGENT))).collect();
-        Ok(ByPods { kubernetes, namespace: pods.selection.namespace.clone(), pods: agents })
+    /// The pod of ours that a machine is, as it is now, and its container.
+    fn pod_of(&self, machine: &str) -> Result<Option<(String, &'static str)>, KubernetesError> {
+        let mut agents = self.kubernetes.agents()?.into_iter();
+        if let Some(agent) = agents.find(|agent| agent.node == machine) {
+            return Ok(Some((agent.pod, manifests::AGENT)));
+        }
+        let Some(run) = &self.run else { return Ok(None) };
+        let mut loads = self.kubernetes.loads(run)?.into_iter();
+        let load = loads.find(|(number, _)| Pods::load(*number) == machine);
+        Ok(load.map(|(_, pod)| (pod, manifests::LOAD)))
     }
 }
 
 impl Reach for ByPods {
     fn start(&self, machine: &str) -> Result<Started, String> {
-        let Some((pod, container)) = self.pods.get(machine) else {
-            return Err(format!(
-                "no pod of ours runs there; `kubectl get pods --namespace {NAMESPACE} --output wide` lists them"
-            ));
+        let until = Instant::now() + REPLACED_WITHIN;
+        let (pod, container) = loop {
+            match self.pod_of(machine).map_err(words)? {
+                Some(known) => break known,
+                None if Instant::now() > until || catch_interrupts().any() => {
+                    return Err(format!(
+                        "no pod of ours runs there; `kubectl get pods --namespace {NAMESPACE} --output wide` lists them"
+                    ));
+                }
+                None => thread::sleep(LOOK),
+            }
         };
-        let executed = self.kubernetes.exec(NAMESPACE, pod, container, &[PROGRAM, PART]).map_err(words)?;
+        let executed = self.kubernetes.exec(NAMESPACE, &pod, container, &[PROGRAM, PART]).map_err(words)?;
         Ok(Started { from: executed.from, to: executed.to, ends: executed.ends })
     }
 
@@ -77,17 +101,26 @@ impl Reach for ByPods {
 /// There are none, or they cannot be looked at; in words.
 pub(crate) fn find_pods(pods: &Pods) -> Result<ContainersFound, String> {
     let kubernetes = Kubernetes::connect().map_err(words)?;
+    // From here on something may have to be removed, whatever the user wants.
+    let interrupts = catch_interrupts();
+    let is_over = || interrupts.any();
+    if let Some(own) = &pods.own {
+        kubernetes.make_names(OWN).map_err(words)?;
+        MADE_CLUSTER.store(true, Ordering::Relaxed);
+        kubernetes.make_members(&own.members(OWN), &is_over).map_err(words)?;
+    }
     let selected = kubernetes.pods(&pods.selection).map_err(words)?;
     let mut of_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in &selected {
         of_node.entry(pod.node.clone()).or_default().push(container_of(pod, pods)?);
     }
     let nodes: Vec<String> = of_node.keys().cloned().collect();
-    if kubernetes.make_agents(&pods.image, &nodes).map_err(words)? {
+    if kubernetes.make_agents(&pods.image, &is_over).map_err(words)? {
         MADE_AGENTS.store(true, Ordering::Relaxed);
     }
+    kubernetes.wait_for_agents(&nodes, &is_over).map_err(words)?;
     let services = kubernetes.services_of_one(&pods.selection.namespace).map_err(words)?;
-    let reach = ByPods::agents(pods, kubernetes)?;
+    let reach = ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: None };
     let selection = |ids| Selection { by: By::Names(ids), socket: pods.socket.clone() };
     let selections: Vec<_> = of_node.into_iter().map(|(node, ids)| (node, selection(ids))).collect();
     let mut found = find_on(&reach, &selections)?;
@@ -136,7 +169,7 @@ impl LoadPods {
     pub(crate) fn make(pods: &Pods, run: &Path) -> Result<LoadPods, String> {
         // From here on they are removed, whatever becomes of making them.
         let made = LoadPods { kubernetes: Kubernetes::connect().map_err(words)?, run: name_of(run) };
-        made.kubernetes.make_loads(&made.run, &pods.image, pods.loads).map_err(words)?;
+        made.kubernetes.make_loads(&made.run, &pods.image, pods.loads, &|| catch_interrupts().any()).map_err(words)?;
         Ok(made)
     }
 }
@@ -149,22 +182,29 @@ impl Drop for LoadPods {
     }
 }
 
-/// Removes the agents, if this process has made them; they heal what they have put in force. What went wrong, in words.
+/// Removes the agents and the cluster, as far as this process has made them; agents heal what they have put in force. What went
+/// wrong, in words.
 pub fn leave_nothing() -> Option<String> {
-    if !MADE_AGENTS.swap(false, Ordering::Relaxed) {
+    let (agents, cluster) = (MADE_AGENTS.swap(false, Ordering::Relaxed), MADE_CLUSTER.swap(false, Ordering::Relaxed));
+    if !agents && !cluster {
         return None;
     }
-    let removed = Kubernetes::connect().and_then(|kubernetes| kubernetes.remove_agents());
+    let removed = Kubernetes::connect().and_then(|kubernetes| {
+        let agents = if agents { kubernetes.remove_agents().map(drop) } else { Ok(()) };
+        let cluster = if cluster { kubernetes.remove_cluster().map(drop) } else { Ok(()) };
+        agents.and(cluster)
+    });
     let error = removed.err()?;
     Some(format!("{error}; `brownout destroy --ground kubernetes` removes what is left"))
 }
 
-/// Removes what runs have left in a cluster, and says what that was.
+/// Removes what runs have left in a cluster: what that was, and why not all of it could be removed.
 ///
 /// # Errors
-/// It cannot be reached, or refuses; in words.
-pub fn remove_all() -> Result<Vec<String>, String> {
-    Kubernetes::connect().and_then(|kubernetes| kubernetes.remove_all()).map_err(words)
+/// It cannot be reached; in words.
+pub fn remove_all() -> Result<(Vec<String>, Vec<String>), String> {
+    let (removed, failed) = Kubernetes::connect().map_err(words)?.remove_all();
+    Ok((removed, failed.into_iter().map(words).collect()))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "to be called as errors are mapped")]
@@ -208,6 +248,7 @@ mod tests {
         };
         let pods = |name: Option<&str>| Pods {
             selection: PodSelection { namespace: "db".to_owned(), selector: "a=b".to_owned() },
+            own: None,
             container: name.map(str::to_owned),
             loads: 1,
             image: String::new(),

@@ -53,7 +53,7 @@ pub struct DestroyArguments {
     /// Every lab that is running.
     #[arg(long, conflicts_with_all = ["name", "named"])]
     all: bool,
-    /// Instead of a lab, what runs have left elsewhere: kubernetes removes their agents and loads.
+    /// Instead of a lab, what runs have left elsewhere: kubernetes removes their agents, loads and clusters.
     #[arg(long, value_name = "GROUND", conflicts_with_all = ["name", "named", "all"])]
     ground: Option<LeftOn>,
 }
@@ -61,7 +61,7 @@ pub struct DestroyArguments {
 /// Where runs that were killed leave something.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum LeftOn {
-    /// Agents, and pods that send operations.
+    /// Agents, pods that send operations, and clusters that were made.
     Kubernetes,
 }
 
@@ -100,10 +100,15 @@ pub(super) fn show(name: &str, json: bool) -> Result<u8, Failure> {
 
 pub fn destroy(arguments: &DestroyArguments) -> Result<u8, Failure> {
     if let Some(LeftOn::Kubernetes) = arguments.ground {
-        let removed = brownout_lab::machines::remove_all().map_err(LabError::Machine)?;
+        let (removed, failed) = brownout_lab::machines::remove_all().map_err(LabError::Machine)?;
         let lines: String = removed.iter().map(|one| format!("removed {one}\n")).collect();
-        let told = if lines.is_empty() { "there is nothing of ours in this cluster\n" } else { &lines };
-        return Ok(output::code(output::print(told), 0));
+        let is_empty = lines.is_empty() && failed.is_empty();
+        let told = if is_empty { "there is nothing of ours in this cluster\n" } else { &lines };
+        let printed = output::print(told);
+        return match failed.is_empty() {
+            true => Ok(output::code(printed, 0)),
+            false => Err(LabError::Machine(failed.join("; ")).into()),
+        };
     }
     let registry = LabRegistry::mine()?;
     let labs = match arguments.all {
