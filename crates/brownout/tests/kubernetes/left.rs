@@ -26,7 +26,8 @@ fn a_command_that_is_killed_leaves_nothing_in_pods_and_destroy_removes_the_rest(
     let before = diverted();
     let out = tempfile::tempdir().unwrap();
     let file = slow_follower();
-    let mut run = Following::start(&["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()]);
+    let words = ["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap(), "--set=trials=1"];
+    let mut run = Following::start(&words);
     run.until_in_fault();
     assert_ne!(diverted(), before, "it is attached");
     run.kill();

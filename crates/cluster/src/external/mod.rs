@@ -11,8 +11,8 @@ use crate::{
     ClusterError,
     cassandra::external::{Entrance, PATIENCE, Said, WRITES_WITHIN},
     database::{
-        Access, ClusterView, Connection, Database, Heartbeat, Looker, Member, Program, Question, SystemSettings,
-        version_words,
+        Access, ClusterView, Connection, Database, Heartbeat, Led, Looker, Member, Program, Question, Roles,
+        SystemSettings, version_words,
     },
     etcd::{self, Dial, Door},
     kind::DatabaseKind,
@@ -145,6 +145,15 @@ impl Dial for Dialer {
     }
 }
 
+impl Roles for External {
+    fn leader(&self, members: &[Member], index: usize) -> Result<Option<Led>, String> {
+        match &self.asked {
+            Asked::Cassandra(_) => Ok(None),
+            Asked::Etcd(door) => etcd::ask::leader(door, members, index),
+        }
+    }
+}
+
 impl Database for External {
     fn kind(&self) -> DatabaseKind {
         match &self.asked {
@@ -155,6 +164,10 @@ impl Database for External {
 
     fn program(&self) -> Option<&dyn Program> {
         None
+    }
+
+    fn roles(&self) -> Option<&dyn Roles> {
+        matches!(self.asked, Asked::Etcd(_)).then_some(self)
     }
 
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {
