@@ -49,8 +49,17 @@ pub fn jane() -> PathBuf {
 pub fn etcd() {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
-        jane();
-        apply(&fs::read_to_string(repository().join("examples/kubernetes/etcd.yaml")).unwrap());
+        // A member that is deleted comes back with its data: on a volume, which here is a directory that goes with the cluster.
+        let data = jane().with_file_name("data-of-etcd");
+        let volume = format!(
+            "      volumes: [{{ name: data, hostPath: {{ path: {}, type: DirectoryOrCreate }} }}]\n",
+            data.display()
+        );
+        let mount = "        volumeMounts: [{ name: data, mountPath: /data }]\n";
+        let text = fs::read_to_string(repository().join("examples/kubernetes/etcd.yaml")).unwrap();
+        let kept = text.replace("--data-dir=/tmp/etcd", "--data-dir=/data/$(NAME)");
+        assert_ne!(kept, text);
+        apply(&(kept.trim_end().to_owned() + "\n" + mount + &volume));
         until("members of etcd are ready", || {
             kubectl(&["get", "statefulset", "etcd", "--namespace=db", "--output=jsonpath={.status.readyReplicas}"])
                 == "3"

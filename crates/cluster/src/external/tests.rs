@@ -96,6 +96,13 @@ fn of_a_node_that_is_silent_meanwhile_the_record_has_an_unknown_version_and_thos
 }
 
 #[test]
+fn members_of_etcd_have_roles_and_nodes_of_cassandra_have_none() {
+    let of = |kind| External::new(kind, Access { tls: None, credentials: None }).unwrap();
+    assert!(of(DatabaseKind::Etcd).roles().is_some());
+    assert!(of(DatabaseKind::Cassandra).roles().is_none());
+}
+
+#[test]
 fn a_node_that_is_named_twice_is_refused_with_both_names() {
     let same = named(&[cassandra(&[&[b"5.0.9", b"\x01"]], false), cassandra(&[&[b"5.0.9", b"\x01"]], false)]);
     let error = external(None).survey(&same, PATIENCE).unwrap_err().to_string();
