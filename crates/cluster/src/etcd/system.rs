@@ -70,7 +70,7 @@ impl Database for Etcd {
     }
 
     fn roles(&self) -> Option<&dyn Roles> {
-        Some(self)
+        Some(&self.door)
     }
 
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {
@@ -164,9 +164,9 @@ impl Program for Etcd {
     }
 }
 
-impl Roles for Etcd {
+impl Roles for Door {
     fn leader(&self, members: &[Member], index: usize) -> Result<Option<Led>, String> {
-        ask::leader(&self.door, members, index)
+        ask::leader(self, members, index)
     }
 }
 

@@ -11,8 +11,8 @@ use crate::{
     ClusterError,
     cassandra::external::{Entrance, PATIENCE, Said, WRITES_WITHIN},
     database::{
-        Access, ClusterView, Connection, Database, Heartbeat, Led, Looker, Member, Program, Question, Roles,
-        SystemSettings, version_words,
+        Access, ClusterView, Connection, Database, Heartbeat, Looker, Member, Program, Question, Roles, SystemSettings,
+        version_words,
     },
     etcd::{self, Dial, Door},
     kind::DatabaseKind,
@@ -125,10 +125,8 @@ impl External {
 
     /// Whether the node says that it keeps a snapshot of what is dropped (Cassandra's `auto_snapshot`).
     pub fn keeps_what_is_dropped(&self, node: SocketAddr) -> bool {
-        match &self.asked {
-            Asked::Cassandra(entrance) => entrance.settings(node).get("auto_snapshot").is_some_and(|set| set == "true"),
-            Asked::Etcd(_) => false,
-        }
+        let Asked::Cassandra(entrance) = &self.asked else { return false };
+        entrance.settings(node).get("auto_snapshot").is_some_and(|set| set == "true")
     }
 }
 
@@ -145,15 +143,6 @@ impl Dial for Dialer {
     }
 }
 
-impl Roles for External {
-    fn leader(&self, members: &[Member], index: usize) -> Result<Option<Led>, String> {
-        match &self.asked {
-            Asked::Cassandra(_) => Ok(None),
-            Asked::Etcd(door) => etcd::ask::leader(door, members, index),
-        }
-    }
-}
-
 impl Database for External {
     fn kind(&self) -> DatabaseKind {
         match &self.asked {
@@ -167,7 +156,8 @@ impl Database for External {
     }
 
     fn roles(&self) -> Option<&dyn Roles> {
-        matches!(self.asked, Asked::Etcd(_)).then_some(self)
+        let Asked::Etcd(door) = &self.asked else { return None };
+        Some(door)
     }
 
     fn answers(&self, members: &[Member], index: usize) -> Result<(), String> {
@@ -184,10 +174,10 @@ impl Database for External {
             Asked::Cassandra(entrance) => entrance.view(member),
             Asked::Etcd(door) => match etcd::ask::status(door, member.client, PATIENCE) {
                 Ok(status) => match status.leader {
-                    Some(leader) => ClusterView {
-                        missing: Vec::new(),
-                        schema: Some(format!("{leader:x} leads, term {}", status.term)),
-                    },
+                    Some(leader) => {
+                        let schema = Some(format!("{leader:x} leads, term {}", status.term));
+                        ClusterView { missing: Vec::new(), schema }
+                    }
                     None => ClusterView::lacking(format!("{} knows of no leader", member.name)),
                 },
                 Err(why) => ClusterView::lacking(format!("{} ({}) does not answer: {why}", member.name, member.client)),
@@ -220,14 +210,12 @@ impl Database for External {
     }
 
     fn settings_in_force(&self, members: &[Member]) -> SystemSettings {
-        let nodes: Vec<(String, SocketAddr)> =
-            members.iter().map(|member| (member.name.clone(), member.client)).collect();
+        let nodes: Vec<_> = members.iter().map(|member| (member.name.clone(), member.client)).collect();
         // Asked when all of them have just answered; whoever does not now is told as that by its heartbeats.
         let said = self.all_said(&nodes, PATIENCE).into_iter();
         let said = said.map(|said| said.map_or_else(|_| "unknown".to_owned(), |said| said.version));
         let versions: BTreeMap<String, String> = nodes.into_iter().map(|(name, _)| name).zip(said).collect();
-        let all = versions.iter().map(|(node, version)| (node.as_str(), version.as_str()));
-        let version = version_words(all);
+        let version = version_words(versions.iter().map(|(node, version)| (node.as_str(), version.as_str())));
         let settings = match (&self.asked, members.first()) {
             (Asked::Cassandra(entrance), Some(first)) => entrance.settings(first.client),
             _ => BTreeMap::new(),
