@@ -39,7 +39,7 @@ pub struct KubernetesSection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct OwnSection {
-    /// The image of the database. Default: `cassandra:VERSION`, of etcd `gcr.io/etcd-development/etcd:vVERSION`.
+    /// The image of the database. Default: `cassandra:VERSION`, of etcd `etcd:vVERSION`.
     pub image: Option<String>,
     /// Its environment, beside what makes a cluster of it: `MAX_HEAP_SIZE: 1G`.
     pub environment: BTreeMap<String, String>,
@@ -87,7 +87,7 @@ const MOST_LOADS: u64 = 1000;
 /// As of a lab.
 const MOST_NODES: u64 = 50;
 /// What etcd's images are called, of a line of versions by the newest that this program was tried with.
-const ETCD_IMAGES: &str = "gcr.io/etcd-development/etcd";
+const ETCD_IMAGES: &str = "etcd";
 const ETCD: &str = "3.6.5";
 
 impl KubernetesSection {
@@ -283,11 +283,11 @@ mod tests {
             ("1G", Some("2Gi"))
         );
         let etcd = of(r#"{"etcd":"3","nodes":"2"}"#, "{}").members("db-1");
-        assert_eq!((etcd.image.as_str(), etcd.in_order), ("gcr.io/etcd-development/etcd:v3.6.5", false));
+        assert_eq!((etcd.image.as_str(), etcd.in_order), ("etcd:v3.6.5", false));
         let all =
             "--initial-cluster=db-1-0=http://db-1-0.db-1.brownout.svc:2380,db-1-1=http://db-1-1.db-1.brownout.svc:2380";
         assert!(etcd.command.iter().any(|word| word == all), "{:?}", etcd.command);
-        assert_eq!(of(r#"{"etcd":"3.5.21"}"#, "{}").image, "gcr.io/etcd-development/etcd:v3.5.21");
+        assert_eq!(of(r#"{"etcd":"3.5.21"}"#, "{}").image, "etcd:v3.5.21");
         assert_eq!(of("{}", r#"{"image":"here/cassandra:x"}"#).image, "here/cassandra:x");
     }
 }
