@@ -72,24 +72,31 @@ impl Kubernetes {
     /// # Errors
     /// The API server refuses, an agent does not run (with what is known of it), or the user wants the end.
     pub fn wait_for_agents(&self, nodes: &[String], is_over: &dyn Fn() -> bool) -> Result<(), KubernetesError> {
-        let until = Instant::now() + READY_WITHIN;
-        loop {
+        self.wait_until_ready(manifests::AGENT, READY_WITHIN, (is_over, "agents were to start"), || {
             let agents = self.agents()?;
             let is_missing = |node: &&String| !agents.iter().any(|agent| agent.node == **node);
             let missing: Vec<&str> = nodes.iter().filter(is_missing).map(String::as_str).collect();
-            if missing.is_empty() {
-                return Ok(());
-            }
+            Ok((!missing.is_empty()).then(|| format!("no agent runs on {}", missing.join(", "))))
+        })
+    }
+
+    /// Looks until nothing is lacking (`look` says what is, in words) of pods of ours of a kind.
+    pub(crate) fn wait_until_ready(
+        &self,
+        kind: &str,
+        within: Duration,
+        (is_over, waiting): (&dyn Fn() -> bool, &'static str),
+        mut look: impl FnMut() -> Result<Option<String>, KubernetesError>,
+    ) -> Result<(), KubernetesError> {
+        let until = Instant::now() + within;
+        while let Some(lacking) = look()? {
             if Instant::now() > until {
-                return Err(KubernetesError::Lacking(format!(
-                    "no agent runs on {} after {} s: {}",
-                    missing.join(", "),
-                    READY_WITHIN.as_secs(),
-                    self.why_not(manifests::AGENT)?
-                )));
+                let why = self.why_not(kind)?;
+                return Err(KubernetesError::Lacking(format!("{lacking} after {} s: {why}", within.as_secs())));
             }
-            pause(is_over, "agents were to start")?;
+            pause(is_over, waiting)?;
         }
+        Ok(())
     }
 
     /// Those that are ready.
@@ -110,7 +117,7 @@ impl Kubernetes {
     }
 
     /// What Kubernetes says of those that do not run.
-    pub(crate) fn why_not(&self, kind: &str) -> Result<String, KubernetesError> {
+    fn why_not(&self, kind: &str) -> Result<String, KubernetesError> {
         let mut told: Vec<String> = Vec::new();
         for pod in self.own_pods(kind)? {
             let name = pod.metadata.name.unwrap_or_default();
@@ -140,7 +147,7 @@ fn image_of(set: &DaemonSet) -> Option<&str> {
 }
 
 /// Whether a run has made it.
-pub(crate) fn is_of_a_run(set: &DaemonSet) -> bool {
+fn is_of_a_run(set: &DaemonSet) -> bool {
     set.metadata.labels.as_ref().and_then(|labels| labels.get(MADE_BY.0)).is_some_and(|by| by == MADE_BY.1)
 }
 

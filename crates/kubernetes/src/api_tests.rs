@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use http::{Method, Request, Response, StatusCode};
@@ -180,6 +181,19 @@ fn a_cluster_of_another_run_is_left_alone_and_told() {
     let told = server.kubernetes.make_names("db").unwrap_err().to_string();
     assert!(told.starts_with("cannot make the service db: ") && told.contains("another run goes on"), "{told}");
     assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn what_does_not_run_is_told_with_why_kubernetes_says_it_does_not() {
+    let mut waiting = pod("agent-x", "node1", "brownout-agent");
+    waiting["status"]["containerStatuses"][0]["state"] =
+        json!({ "waiting": { "reason": "ErrImagePull", "message": "no such image" } });
+    let server = Server::answering(move |_, _| list("PodList", std::slice::from_ref(&waiting)));
+    let look = || Ok(Some("no agent runs on node1".to_owned()));
+    let told = server.kubernetes.wait_until_ready("agent", Duration::ZERO, (&|| false, "it was to start"), look);
+    let told = told.unwrap_err().to_string();
+    assert_eq!(told, "no agent runs on node1 after 0 s: agent-x: ErrImagePull no such image");
+    server.kubernetes.wait_until_ready("agent", Duration::ZERO, (&|| true, "it was to start"), || Ok(None)).unwrap();
 }
 
 #[test]

@@ -33,21 +33,12 @@ impl Kubernetes {
         let api: Api<Job> = Api::namespaced(self.client.clone(), NAMESPACE);
         let job: Job = parsed(&manifests::loads(run, image, count))?;
         self.wait("make pods that send operations", api.create(&PostParams::default(), &job))?;
-        let until = Instant::now() + READY_WITHIN;
-        loop {
+        let waiting = (is_over, "pods that send operations were to start");
+        self.wait_until_ready(manifests::LOAD, READY_WITHIN, waiting, || {
             let ready = self.loads(run)?.len();
-            if ready >= count as usize {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                return Err(KubernetesError::Lacking(format!(
-                    "{ready} of {count} pods that are to send operations run after {} s: {}",
-                    READY_WITHIN.as_secs(),
-                    self.why_not(manifests::LOAD)?
-                )));
-            }
-            pause(is_over, "pods that send operations were to start")?;
-        }
+            let lacks = ready < count as usize;
+            Ok(lacks.then(|| format!("{ready} of {count} pods that are to send operations run")))
+        })
     }
 
     /// The pods of a run that send operations and are ready: each with its number, in order. One that is lost is replaced by another of

@@ -77,20 +77,11 @@ impl Kubernetes {
             pause(is_over, "members of a run before this one were to go")?;
         }
         self.wait(format!("make the members of {name}"), sets.create(&PostParams::default(), &set))?;
-        loop {
+        self.wait_until_ready(manifests::MEMBER, within, (is_over, "members were to become ready"), || {
             let set = self.wait(format!("look at the members of {name}"), sets.get(name))?;
             let ready = set.status.and_then(|status| status.ready_replicas).unwrap_or(0);
-            if u32::try_from(ready).is_ok_and(|ready| ready >= *count) {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                return Err(KubernetesError::Lacking(format!(
-                    "{ready} of {count} members of {name} are ready after {} s: {}",
-                    within.as_secs(),
-                    self.why_not(manifests::MEMBER)?
-                )));
-            }
-            pause(is_over, "members were to become ready")?;
-        }
+            let are_all = u32::try_from(ready).is_ok_and(|ready| ready >= *count);
+            Ok((!are_all).then(|| format!("{ready} of {count} members of {name} are ready")))
+        })
     }
 }
