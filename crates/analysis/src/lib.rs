@@ -120,7 +120,7 @@ pub use labs::LabFindings;
 pub use latency::{Due, Latencies, Quantile, Response, Short};
 pub use leaders::{Leadership, Led};
 pub use little::{ClosedLoop, Little};
-pub use machines::{MachineClock, MachineFindings};
+pub use machines::{LOST_SHARE, MachineClock, MachineFindings, MachineLost};
 pub use objective::ObjectiveMiss;
 pub use operations::OperationEffect;
 pub use outcome::Outcome;

@@ -123,6 +123,8 @@ fn broken(description: &Description, evidence: &TrialEvidence, trial: &TrialFind
     reasons.extend(trial.encryption.as_ref().and_then(unencrypted));
     reasons.extend(possible::impossible(description, evidence));
     reasons.extend(explained::impossible(trial.explained.as_ref()));
+    let lost = trial.machines.iter().filter_map(|machine| Some((machine, machine.lost.as_ref()?)));
+    reasons.extend(lost.filter(|(_, lost)| lost.too_much()).map(|(machine, lost)| lost.words(&machine.machine)));
     for death in trial.deaths.iter().filter(|death| !death.of_its_disk) {
         reasons.push(format!(
             "node {} died at {:.1} s, and no fault asked for it",

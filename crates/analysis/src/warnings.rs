@@ -122,6 +122,16 @@ fn of_trial(trial: &TrialFindings) -> Vec<OfTrial> {
         );
         warn("unjudged", unjudged as usize, text);
     }
+    for machine in &trial.machines {
+        // Where it is too much, it is why the trial is invalid.
+        if let Some(lost) = machine.lost.as_ref().filter(|lost| !lost.too_much()) {
+            warn(
+                "load-lost",
+                1,
+                format!("{}; it counts as what the database did not do", lost.words(&machine.machine)),
+            );
+        }
+    }
     let stale = trial.balance.stale;
     if stale > 0 {
         let text = format!("{stale} reads returned an older version than one acknowledged before they were sent");

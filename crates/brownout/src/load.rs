@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brownout_lab::{Design, experiment::Source};
 
-use crate::output::{self, WRONG};
+use crate::output::{self, INTERRUPTED, WRONG};
 
 /// Where runs are kept unless told otherwise.
 pub const RUNS: &str = "runs";
@@ -18,7 +18,8 @@ pub fn load(file: &Path, set: &[String]) -> Result<(Source, Design), u8> {
     });
     loaded.map_err(|error| {
         output::fail(error);
-        WRONG
+        // To find a cluster, or to make one, may take so long that the user wants the end.
+        if brownout_lab::catch_interrupts().any() { INTERRUPTED } else { WRONG }
     })
 }
 

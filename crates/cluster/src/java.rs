@@ -10,6 +10,8 @@ use std::{
 
 use thiserror::Error;
 
+use crate::cache;
+
 /// An installed Java.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Java {
@@ -61,7 +63,7 @@ pub struct JavaError {
 
 fn looked_at(found: &[(PathBuf, Result<JavaVersion, String>)]) -> String {
     if found.is_empty() {
-        return "JAVA_HOME, PATH, /usr/lib/jvm and the directories of SDKMAN, asdf, mise and IDEs hold no Java at all"
+        return "JAVA_HOME, PATH, /usr/lib/jvm, the directories of SDKMAN, asdf, mise and IDEs, and Brownout's cache hold no Java at all"
             .into();
     }
     let one = |(path, version): &(PathBuf, Result<JavaVersion, String>)| match version {
@@ -148,6 +150,10 @@ fn candidates() -> Candidates {
         {
             children(&home.join(directory));
         }
+    }
+    // Where `scripts/java8` puts what distributions have no more.
+    if let Ok(cache) = cache::directory() {
+        children(&cache.join("jvm"));
     }
     vec![env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect(), from_path, usual]
 }

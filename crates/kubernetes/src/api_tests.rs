@@ -1,4 +1,5 @@
-//! What is asked of an API server, and what is made of its answers: by one in this process, which answers as a real one does.
+//! What is asked of an API server, and what is made of its answers: by one in this process, which answers as a real one does. Who asks
+//! has the rights that this program's own manifest gives, and no others.
 
 use std::{
     convert::Infallible,
@@ -7,11 +8,12 @@ use std::{
 };
 
 use http::{Method, Request, Response, StatusCode};
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tower::service_fn;
 
-use crate::{Kubernetes, KubernetesError, PodSelection};
+use crate::{Kubernetes, KubernetesError, PodSelection, agents::parsed, manifests};
 
 /// One that answers so, and what it was asked.
 struct Server {
@@ -22,11 +24,14 @@ struct Server {
 impl Server {
     fn answering(answer: impl Fn(&Method, &str) -> (StatusCode, Value) + Send + Sync + 'static) -> Server {
         let asked = Arc::<Mutex<Vec<String>>>::default();
-        let (answer, written) = (Arc::new(answer), Arc::clone(&asked));
+        let (answer, written, rules) = (Arc::new(answer), Arc::clone(&asked), rules());
         let service = service_fn(move |request: Request<Body>| {
             let (method, path) = (request.method().clone(), request.uri().path().to_owned());
             written.lock().unwrap().push(format!("{method} {}", request.uri()));
-            let (status, body) = answer(&method, &path);
+            let (status, body) = match is_allowed(&rules, &method, &path) {
+                true => answer(&method, &path),
+                false => refused(403, &format!("Forbidden: {method} {path}")),
+            };
             let body = Body::from(serde_json::to_vec(&body).unwrap());
             async move { Ok::<_, Infallible>(Response::builder().status(status).body(body).unwrap()) }
         });
@@ -37,6 +42,64 @@ impl Server {
     fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+/// Namespace and rules of each role that somebody has who runs experiments on pods of the namespace `db`.
+fn rules() -> Vec<(String, PolicyRule)> {
+    let text = manifests::rights(&manifests::Subject { kind: "User", name: "jane".to_owned() }, &["db".to_owned()]);
+    let roles = text.split("---\n").filter(|document| document.contains("kind: Role\n"));
+    let rules = |text: &str| {
+        let Role { metadata, rules } = parsed(text).unwrap();
+        let namespace = metadata.namespace.unwrap();
+        rules.unwrap().into_iter().map(move |rule| (namespace.clone(), rule)).collect::<Vec<_>>()
+    };
+    roles.flat_map(rules).collect()
+}
+
+/// Whether these allow a request, as RBAC reads them.
+fn is_allowed(rules: &[(String, PolicyRule)], method: &Method, path: &str) -> bool {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (group, rest) = match parts[..] {
+        ["api", _, ref rest @ ..] => ("", rest),
+        ["apis", group, _, ref rest @ ..] => (group, rest),
+        _ => return false,
+    };
+    let (namespace, resource, name) = match *rest {
+        ["namespaces", namespace, resource] => (namespace, resource.to_owned(), None),
+        ["namespaces", namespace, resource, name] => (namespace, resource.to_owned(), Some(name)),
+        ["namespaces", namespace, resource, name, part] => (namespace, format!("{resource}/{part}"), Some(name)),
+        _ => return false,
+    };
+    let verb = match (method.as_str(), name) {
+        ("GET", None) => "list",
+        ("GET", Some(_)) => "get",
+        ("POST", _) => "create",
+        ("DELETE", Some(_)) => "delete",
+        ("DELETE", None) => "deletecollection",
+        _ => return false,
+    };
+    let has = |all: &[String], one: &str| all.iter().any(|known| known == one);
+    rules.iter().any(|(of, rule)| {
+        let groups = rule.api_groups.as_deref().unwrap_or_default();
+        let resources = rule.resources.as_deref().unwrap_or_default();
+        of == namespace && has(groups, group) && has(resources, &resource) && has(&rule.verbs, verb)
+    })
+}
+
+#[test]
+fn the_rights_that_people_are_given_allow_what_is_asked_and_nothing_beside_it() {
+    let rules = rules();
+    let allowed = |method: Method, path: &str| is_allowed(&rules, &method, path);
+    assert!(allowed(Method::GET, "/api/v1/namespaces/db/pods"));
+    assert!(allowed(Method::DELETE, "/apis/apps/v1/namespaces/brownout/daemonsets/agent"));
+    assert!(allowed(Method::GET, "/api/v1/namespaces/brownout/pods/agent-x/exec"));
+    assert!(!allowed(Method::DELETE, "/api/v1/namespaces/db/pods/db-0"));
+    assert!(
+        !allowed(Method::GET, "/api/v1/namespaces/db/pods/db-0/exec"),
+        "in pods of the database nothing is done by commands"
+    );
+    assert!(!allowed(Method::GET, "/api/v1/namespaces/shop/pods"));
+    assert!(!allowed(Method::GET, "/api/v1/pods") && !allowed(Method::GET, "/api/v1/namespaces/db/secrets"));
 }
 
 fn list(kind: &str, items: &[Value]) -> (StatusCode, Value) {

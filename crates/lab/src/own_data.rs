@@ -49,6 +49,18 @@ impl OwnData {
         Ok(told)
     }
 
+    /// Claims what a load of the same run has made that cannot drop it any more: it is ours already.
+    pub fn inherit(&mut self, work: &Work) {
+        self.claimed.extend(names(work));
+        self.claimed.sort_unstable();
+        self.claimed.dedup();
+    }
+
+    /// Leaves all that was made to another one, who has been told to [`OwnData::inherit`] it.
+    pub fn leave(&mut self) {
+        self.claimed.clear();
+    }
+
     /// Drops all that was made; it stays claimed, for the next trial.
     ///
     /// # Errors
@@ -130,6 +142,12 @@ fn taken(kind: DatabaseKind, name: &str) -> String {
     )
 }
 
+/// That a load has made something, and nobody is left who could drop it.
+pub fn orphaned(kind: DatabaseKind, work: &Work) -> String {
+    let why = "the load that made it is lost; the next trial of this run would drop it";
+    names(work).iter().map(|name| left(kind, name, why)).collect::<Vec<_>>().join("\n")
+}
+
 fn left(kind: DatabaseKind, name: &str, why: &str) -> String {
     let what = kind.made(&[name.to_owned()]);
     format!("{what} could not be dropped from the cluster ({why}); drop it yourself: {}", kind.remedy(name))
@@ -199,6 +217,27 @@ mod tests {
         let error = own.claim(&work()).unwrap_err();
         assert!(error.to_string().contains(&gone.to_string()), "{error}");
         assert_eq!((error.exit_code(), own.end()), (4, None));
+    }
+
+    #[test]
+    fn what_a_lost_load_of_the_run_has_made_is_dropped_by_another() {
+        let keys = Arc::new(AtomicU64::new(1));
+        let nodes = [("n1".to_owned(), etcd(Arc::clone(&keys)))];
+        let heir = || {
+            let mut own = OwnData::new(DatabaseKind::Etcd, Access::default(), &nodes).unwrap();
+            own.inherit(&work());
+            own
+        };
+        assert!(heir().end().is_some_and(|told| told.starts_with("the keys below brownout dropped")));
+        let mut again = heir();
+        again.clear().unwrap();
+        keys.store(0, Ordering::Relaxed);
+        assert_eq!(again.claim(&work()).unwrap(), None, "the run has told of it before");
+        let mut left = heir();
+        left.leave();
+        assert_eq!(left.end(), None);
+        let text = orphaned(DatabaseKind::Cassandra, &work());
+        assert!(text.contains("DROP KEYSPACE \"brownout\"") && text.contains("is lost"), "{text}");
     }
 
     #[test]

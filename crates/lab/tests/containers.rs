@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends by panicking")]
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use brownout_containers::{By, Container, Selection};
 use brownout_lab::{
@@ -232,6 +232,27 @@ fn what_is_the_containers_own_is_refused_by_name() {
     assert!(!same.warnings.iter().any(|warning| warning.contains("the containers' own")), "{:?}", same.warnings);
     let etcd = plan(&format!("{SLOW}cluster: {{ etcd: '3' }}\n"), &three()).unwrap();
     assert_eq!(etcd.description("etcd 3.6.16").hosts[0].address, "172.18.0.2:2379");
+}
+
+#[test]
+fn a_cluster_that_is_made_in_pods_is_of_the_version_that_a_file_of_a_lab_names() {
+    let found = serde_json::to_string(&three()).unwrap();
+    let told = |ground: &str| {
+        let text = format!(
+            "cluster: {{ cassandra: '4.1', nodes: 3, heap: 256MiB }}\n{REST}{}",
+            SLOW.replace("cassandra-2", "n2")
+        );
+        let files = BTreeMap::from([("ground: kubernetes".to_owned(), found.clone())]);
+        let mut source = Source::from_text(Path::new("some.yaml"), text).unwrap().with_attached(files);
+        source.set(&format!("ground={{ kubernetes: {ground} }}")).unwrap();
+        let plan = Plan::new(&source).unwrap();
+        let image = plan.layout.pods.as_ref().unwrap().own.as_ref().map(|own| own.image.clone());
+        let ignored: Vec<&str> =
+            plan.warnings.iter().filter_map(|one| one.split(" is the containers'").next()).collect();
+        (image, ["cluster.cassandra", "cluster.heap"].map(|key| ignored.contains(&key)))
+    };
+    assert_eq!(told("{ own: {} }"), (Some("cassandra:4.1".to_owned()), [false, true]));
+    assert_eq!(told("{ selector: app=db }"), (None, [true, true]));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 
-use crate::{LoadError, Protocol, Retries, Version, WireOptions};
+use crate::{Arrivals, LoadError, Pace, Protocol, RateProfile, Retries, Version, WireOptions};
 
 /// A node to which operations are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,23 @@ pub struct Part {
 impl Part {
     /// The only one.
     pub const WHOLE: Part = Part { number: 0, of: 1 };
+
+    /// How many operations of a pace are this engine's, of those due before `after` from when the pace came into force, if each
+    /// engine has one thread: exactly, where arrivals are even; of Poisson arrivals, as many as are due in the mean. 0 of paces by
+    /// which nothing is due before a user asks for it.
+    pub fn due(self, pace: &Pace, after: Duration) -> u64 {
+        let (count, arrivals) = match pace {
+            Pace::Open { rate, arrivals } => (RateProfile::constant(*rate).count(after), arrivals),
+            Pace::Varying { profile, arrivals } => (profile.count(after), arrivals),
+            Pace::Closed { .. } | Pace::Limited { .. } | Pace::Populate { .. } | Pace::Idle => return 0,
+        };
+        // They are numbered from 0: number k is due when the count reaches k.
+        let all = match arrivals {
+            Arrivals::Constant => count.ceil(),
+            Arrivals::Poisson => count.round(),
+        };
+        (all as u64).saturating_sub(self.number as u64).div_ceil(self.of as u64)
+    }
 }
 
 /// How the engine connects, and when it gives up.

@@ -1,13 +1,17 @@
 //! Histograms of times as they lie in the file: added up without being decoded.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     AddTo, Histogram, RecordError,
     blob::{decode_histogram, encode_histogram},
     times::empty,
 };
 
-/// Times of operations as they lie in the file, in a few hundred bytes, and added up without being decoded first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Times of operations as they lie in the file, in a few hundred bytes, and added up without being decoded first. Elsewhere they are
+/// written as pairs: a time, and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<(u64, u64)>", try_from = "Vec<(u64, u64)>")]
 pub struct EncodedTimes(Box<[u8]>);
 
 impl EncodedTimes {
@@ -49,6 +53,23 @@ impl AddTo for EncodedTimes {
         for (ns, count) in self.iter() {
             let _ = sum.record_n(ns, count);
         }
+    }
+}
+
+impl From<EncodedTimes> for Vec<(u64, u64)> {
+    fn from(times: EncodedTimes) -> Vec<(u64, u64)> {
+        times.iter().collect()
+    }
+}
+
+impl TryFrom<Vec<(u64, u64)>> for EncodedTimes {
+    type Error = RecordError;
+
+    fn try_from(pairs: Vec<(u64, u64)>) -> Result<EncodedTimes, RecordError> {
+        let mut histogram = empty();
+        let record = |(ns, count): (u64, u64)| histogram.record_n(ns, count);
+        pairs.into_iter().try_for_each(record).map_err(|error| damaged(&error.to_string()))?;
+        Ok(EncodedTimes::from(&histogram))
     }
 }
 
@@ -198,6 +219,15 @@ mod tests {
         let mut sum = empty();
         add_encoded(&encode_histogram(&coarse), &mut sum).unwrap();
         assert_eq!(sum.len(), 1);
+    }
+
+    #[test]
+    fn times_come_out_of_a_message_as_they_went_in() {
+        for histogram in [random_times(), empty()] {
+            let times = EncodedTimes::from(&histogram);
+            let message = serde_json::to_string(&times).unwrap();
+            assert_eq!(serde_json::from_str::<EncodedTimes>(&message).unwrap(), times, "{message}");
+        }
     }
 
     #[test]

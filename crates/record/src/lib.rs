@@ -20,6 +20,7 @@ mod evidence;
 mod fault;
 mod format;
 mod latencies;
+mod lost_load;
 mod machine;
 mod merge;
 mod open;
@@ -43,6 +44,7 @@ pub use error::RecordError;
 pub use evidence::EvidenceRow;
 pub use fault::{Expectation, FaultRecord, Period, Quantity, Severity, Stamp, Subject};
 pub use latencies::{Latencies, Percentile, Population, percentile};
+pub use lost_load::LostLoad;
 pub use machine::{MachineClockRow, MachineRole, MachineRow};
 pub use merge::{Intervals, TrialPart, merge};
 pub use placement::{NodePlacement, OperationPlacement, PairDistance, Placement};
@@ -50,8 +52,8 @@ pub use reader::Run;
 pub use readers::wait_for_readers;
 pub use recorder::Recorder;
 pub use rows::{
-    Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, PhaseRow, ProbeRow, ProbeSample,
-    TrialRow, TrialState, WitnessRow,
+    Arm, CpuRow, Event, HostCounterRow, LatencyRow, LinkReading, LinkRow, LoadRow, OperationRows, PhaseRow, ProbeRow,
+    ProbeSample, TrialRow, TrialState, WitnessRow,
 };
 pub use times::AddTo;
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkRow,
-    LoadRow, MachineClockRow, MachineRole, MachineRow, ProbeRow, ProbeSample, RecordError, Recorder, Run, Stamp,
-    Subject, WitnessRow, times, times::AddTo,
+    LoadRow, LostLoad, MachineClockRow, MachineRole, MachineRow, ProbeRow, ProbeSample, RecordError, Recorder, Run,
+    Stamp, Subject, WitnessRow, times, times::AddTo,
 };
 
 /// What a machine has recorded of a trial.
@@ -22,6 +22,8 @@ pub struct TrialPart<'a> {
     pub trial: u32,
     /// A time of that record on the time line of the run, and how exactly that is known, ns; none where it cannot be told.
     pub on_run: &'a dyn Fn(u64) -> Option<(u64, u64)>,
+    /// Of a load that was lost: the record is what it had told by then.
+    pub lost: Option<LostLoad<'a>>,
 }
 
 /// The intervals of a trial on the time line of the run.
@@ -162,7 +164,11 @@ fn add_load(part: &TrialPart<'_>, intervals: Intervals, sums: &mut BTreeMap<u64,
     if part.machine.role != MachineRole::Load {
         return Ok(());
     }
-    for row in part.run.load(part.trial)? {
+    let mut rows = part.run.load(part.trial)?;
+    if let Some(lost) = &part.lost {
+        rows = lost.account(rows, &part.run.latencies(part.trial, 0..u64::MAX)?);
+    }
+    for row in rows {
         let starts_ns = intervals.nearest(part.at(row.starts_ns)?);
         let Some(sum) = sums.get_mut(&starts_ns) else {
             let mut lateness = times::empty();

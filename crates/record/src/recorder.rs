@@ -8,8 +8,8 @@ use std::{
 use rusqlite::{Connection, params};
 
 use crate::{
-    CellRow, CpuRow, Description, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, PhaseRow, ProbeRow,
-    RecordError, SessionRow, Subject, TrialRow, WitnessRow,
+    CellRow, CpuRow, Description, Event, FaultRecord, HostCounterRow, LatencyRow, LinkRow, LoadRow, OperationRows,
+    PhaseRow, ProbeRow, RecordError, SessionRow, Subject, TrialRow, WitnessRow,
     blob::encode_histogram,
     design::Levels,
     document::{self, Document},
@@ -275,6 +275,13 @@ impl Recorder {
             "INSERT OR REPLACE INTO fault VALUES (?, ?, ?)",
             params![trial, fault.index, document::write(fault)?],
         )
+    }
+
+    /// Inserts or updates all that became of the operations of an interval.
+    pub fn operations(&self, trial: u32, rows: &OperationRows) -> Result<(), RecordError> {
+        self.load(trial, &rows.load)?;
+        rows.latencies.iter().try_for_each(|row| self.latency(trial, row))?;
+        rows.watches.iter().try_for_each(|row| self.watch(trial, row))
     }
 
     /// Inserts or updates the load of an interval.

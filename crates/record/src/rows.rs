@@ -146,8 +146,19 @@ pub struct Event {
     pub text: String,
 }
 
+/// What became of the operations of one interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationRows {
+    /// The operations themselves.
+    pub load: LoadRow,
+    /// Their latencies.
+    pub latencies: Vec<LatencyRow>,
+    /// What watches saw of them.
+    pub watches: Vec<LatencyRow>,
+}
+
 /// The load of one interval, by intended start.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadRow {
     /// Start of the interval.
     pub starts_ns: u64,
@@ -181,7 +192,7 @@ pub struct LoadRow {
 }
 
 /// Latencies of one kind of operation in one interval.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyRow {
     /// Start of the interval.
     pub starts_ns: u64,

@@ -123,8 +123,20 @@ fn operations_of_several_machines_are_added_up_and_the_sheet_still_balances() {
     let by = |ns: u64| move |at: u64| Some((at + ns, 50));
     let (exactly, later) = (by(10 * S), by(10 * S + 40_000_000));
     let (directory, run) = merged(&[
-        TrialPart { machine: machine("l0", MachineRole::Load, &[]), run: &one.run, trial: 1, on_run: &exactly },
-        TrialPart { machine: machine("l1", MachineRole::Load, &[]), run: &other.run, trial: 1, on_run: &later },
+        TrialPart {
+            machine: machine("l0", MachineRole::Load, &[]),
+            run: &one.run,
+            trial: 1,
+            on_run: &exactly,
+            lost: None,
+        },
+        TrialPart {
+            machine: machine("l1", MachineRole::Load, &[]),
+            run: &other.run,
+            trial: 1,
+            on_run: &later,
+            lost: None,
+        },
     ])
     .unwrap();
     let rows = run.load(7).unwrap();
@@ -180,9 +192,21 @@ fn each_machine_says_what_it_did_and_saw_by_its_own_clock_and_its_doubt_is_added
     let on_a = |at: u64| Some((at + 10 * S, 0));
     let on_b = |at: u64| Some((at.checked_sub(90 * S).unwrap_or(10 * S), 40));
     let parts = [
-        TrialPart { machine: machine("a", MachineRole::Agent, &["n1"]), run: &a.run, trial: 1, on_run: &on_a },
-        TrialPart { machine: machine("b", MachineRole::Agent, &["n2"]), run: &b.run, trial: 1, on_run: &on_b },
-        TrialPart { machine: machine("l", MachineRole::Load, &[]), run: &l.run, trial: 1, on_run: &on_a },
+        TrialPart {
+            machine: machine("a", MachineRole::Agent, &["n1"]),
+            run: &a.run,
+            trial: 1,
+            on_run: &on_a,
+            lost: None,
+        },
+        TrialPart {
+            machine: machine("b", MachineRole::Agent, &["n2"]),
+            run: &b.run,
+            trial: 1,
+            on_run: &on_b,
+            lost: None,
+        },
+        TrialPart { machine: machine("l", MachineRole::Load, &[]), run: &l.run, trial: 1, on_run: &on_a, lost: None },
     ];
     let (_directory, run) = merged(&parts).unwrap();
     let machines = run.machines(7).unwrap();
@@ -218,7 +242,13 @@ fn each_machine_says_what_it_did_and_saw_by_its_own_clock_and_its_doubt_is_added
 fn what_cannot_be_put_on_the_time_line_is_refused_and_names_the_machine() {
     let one = written(|recorder| recorder.load(1, &load_row(0, 1, 0)));
     let nowhere = |_: u64| None;
-    let part = TrialPart { machine: machine("l0", MachineRole::Load, &[]), run: &one.run, trial: 1, on_run: &nowhere };
+    let part = TrialPart {
+        machine: machine("l0", MachineRole::Load, &[]),
+        run: &one.run,
+        trial: 1,
+        on_run: &nowhere,
+        lost: None,
+    };
     let error = merged(&[part]).err().unwrap().to_string();
     assert!(error.contains("how far the clock of l0 is from the others'"), "{error}");
 }

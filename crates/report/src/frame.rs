@@ -174,6 +174,7 @@ fn words(event: &Event) -> String {
         "kubernetes" => format!("{subject} {}", text.split(':').next().unwrap_or_default()),
         "reattached" => format!("{subject} is attached again"),
         "not-reattached" => format!("{subject} cannot be attached again"),
+        "load-lost" => format!("{subject}, which sends operations, is lost"),
         "exit-gone" => format!("an interface of {subject} is gone"),
         _ => format!("{kind} {subject}"),
     }
@@ -181,7 +182,7 @@ fn words(event: &Event) -> String {
 
 /// Whether it is something that nobody has asked for. That an interface of a container is gone says only that it has ended.
 fn is_bad(kind: &str) -> bool {
-    matches!(kind, "node-died" | "host-failed" | "not-reattached" | "warning" | "balance" | "failed")
+    matches!(kind, "node-died" | "host-failed" | "load-lost" | "not-reattached" | "warning" | "balance" | "failed")
 }
 
 #[cfg(test)]
@@ -204,7 +205,11 @@ mod tests {
         assert_eq!(words(&event("node-died")), "node-died db-2");
         let killed = Event { text: "Killing: it failed its probe".to_owned(), ..event("kubernetes") };
         assert_eq!(words(&killed), "db-2 Killing");
-        let bad = ["reattached", "exit-gone", "not-reattached", "node-died"].map(is_bad);
-        assert_eq!(bad, [false, false, true, true]);
+        assert_eq!(
+            words(&Event { subject: "load-1".to_owned(), ..event("load-lost") }),
+            "load-1, which sends operations, is lost"
+        );
+        let bad = ["reattached", "exit-gone", "not-reattached", "node-died", "load-lost"].map(is_bad);
+        assert_eq!(bad, [false, false, true, true, true]);
     }
 }

@@ -55,7 +55,11 @@ pub(crate) fn html(trial: &TrialFindings) -> Option<String> {
 /// One for each machine and each clock that it knew; of one that asked nobody one alone.
 fn rows(machines: &[MachineFindings]) -> Vec<Vec<String>> {
     let of = |machine: &MachineFindings| {
-        let has = if machine.sends { "the load".to_owned() } else { machine.hosts.join(", ") };
+        let has = match (&machine.lost, machine.sends) {
+            (Some(lost), _) => format!("the load, until it was lost at {:.1} s", lost.at_ns as f64 / 1e9),
+            (None, true) => "the load".to_owned(),
+            (None, false) => machine.hosts.join(", "),
+        };
         let known = machine.clocks.iter().map(|clock| {
             let sign = if clock.ahead_ns > 0.0 { "+" } else { "" };
             let (ahead, error, worst) =
@@ -72,7 +76,7 @@ fn rows(machines: &[MachineFindings]) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use brownout_analysis::MachineClock;
+    use brownout_analysis::{MachineClock, MachineLost};
 
     use super::*;
 
@@ -89,10 +93,18 @@ mod tests {
             sends,
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
             clocks,
+            lost: None,
+        };
+        let lost = MachineLost {
+            at_ns: 31_240_000_000,
+            error_ns: 0,
+            why: "it has ended without a word".to_owned(),
+            shares: Default::default(),
         };
         let all = [
             machine("a", false, &["n1", "n2"], vec![clock("b", 5e12), clock("c", -2e3)]),
             machine("l", true, &[], Vec::new()),
+            MachineFindings { lost: Some(lost), ..machine("m", true, &[], Vec::new()) },
         ];
         assert_eq!(
             rows(&all),
@@ -100,6 +112,7 @@ mod tests {
                 ["a", "n1, n2", "b +5000s ± 12.0us, at the worst ± 30.0us"],
                 ["", "", "c -2.00us ± 12.0us, at the worst ± 30.0us"],
                 ["l", "the load", "–"],
+                ["m", "the load, until it was lost at 31.2 s", "–"],
             ]
         );
     }

@@ -24,6 +24,7 @@ mod harm;
 mod json;
 mod kinds;
 mod loads;
+mod lost_load;
 mod periods;
 mod phases;
 mod proof;

@@ -152,7 +152,7 @@ pub fn go(asked: Asked, json: bool) -> u8 {
             } else {
                 output::fail(&error);
             }
-            error.exit_code()
+            if interrupts.any() { INTERRUPTED } else { error.exit_code() }
         }
     }
 }

@@ -5,6 +5,7 @@
 pub mod byhand;
 pub mod cassandra;
 pub mod certificates;
+pub mod packed;
 #[path = "../../../network/tests/machine/not_judged.rs"]
 pub mod unjudged;
 

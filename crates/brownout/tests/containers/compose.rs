@@ -11,9 +11,10 @@ use std::{
 use super::{
     apart::{beside_docker, network_of},
     common::{
-        Running, both, brownout, byhand::Workspace, json, kill, only_run, repository, require_root, text, undisturbed,
+        Running, both, brownout, byhand::Workspace, json, kill, only_run, packed::cassandra, repository, require_root,
+        text, undisturbed,
     },
-    docker::{Project, SERVICES, address, cassandra, docker, done, network},
+    docker::{Project, SERVICES, address, docker, done, network},
     findings::{LINK_FAULTS, LINK_KINDS, LINK_PHASES, assert_all_are, named, pairs},
     hand::{assert_slow_is_proven, host, only_lab},
     look::{Connection, Setup},

@@ -13,20 +13,23 @@ use std::{
 };
 
 use brownout_cluster::{
-    Cluster, EnterableHost, NodeDirectories, Paths, Variables, cache,
+    Access, Cluster, DatabaseKind, EnterableHost, NodeDirectories, Paths, Variables, cache,
     etcd::{self, Etcd, EtcdSpec, Installed, Wanted},
+    external::External,
 };
 
 use super::{
     apart::network_of,
     common::{both, kill},
-    look::{Connection, Setup, enter},
+    look::{Connection, Setup, enter, within},
 };
 
 /// The bridge's own, which is the machine's.
 const MACHINE: &str = "172.30.0.1/24";
 /// The last part of the address of the host before the first.
 const BEFORE: u8 = 10;
+/// Of etcd.
+const CLIENT_PORT: u16 = 2379;
 /// Drops what probes are: as a policy does that allows but what it knows.
 const NO_UDP: &str = "\
     add table ip firewall
@@ -272,6 +275,16 @@ impl Shop {
     pub fn connection(&self, from: usize, to: usize) -> Connection {
         let (from, to) = (&self.hosts[from], &self.hosts[to]);
         Connection::between(&from.namespace, &to.namespace, to.address)
+    }
+
+    /// What loads have put is gone.
+    pub fn assert_holds_nothing_of_ours(&self) {
+        let host = &self.hosts[0];
+        let node = (host.address, CLIENT_PORT).into();
+        let holds = within(&host.namespace, || {
+            External::new(DatabaseKind::Etcd, Access::default()).unwrap().holds(node, "brownout/")
+        });
+        assert_eq!(holds, Ok(false));
     }
 
     /// None of the nodes has ended.

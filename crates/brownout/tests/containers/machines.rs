@@ -3,16 +3,17 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Output,
     time::Duration,
 };
 
-use brownout_record::{MachineRole, Run};
+use brownout_record::{MachineRole, Run, TrialState};
 
 use super::{
     apart::{apart, network_of},
-    common::{Running, both, brownout, descendants, require_root, undisturbed},
+    common::{Running, both, brownout, descendants, json, kill, require_root, undisturbed},
     findings::{LINK_FAULTS, LINK_KINDS, LINK_PHASES, assert_all_are, named, pairs},
     hosts::{MACHINES, Shop, etcd, on_machines},
     look::Setup,
@@ -121,9 +122,67 @@ fn a_slow_host_is_proven_over_machines_whose_clocks_began_hours_apart() {
         connection.assert_fast();
         before.assert_is_back();
         shop.assert_all_live();
-        // What it has put is gone.
-        let left = brownout(&["--version"]);
-        assert!(left.status.success());
+        shop.assert_holds_nothing_of_ours();
+    });
+}
+
+/// The process on a machine that makes its part.
+fn part_on(running: &Running, machine: &str) -> u32 {
+    let network = fs::metadata(Path::new("/run/netns").join(machine)).unwrap().ino();
+    let is_there = |pid: &u32| fs::metadata(network_of(*pid)).is_ok_and(|own| own.ino() == network);
+    let all = descendants(running.child.id());
+    let there: Vec<u32> = all.into_iter().map(|(pid, _)| pid).filter(is_there).collect();
+    assert_eq!(there.len(), 1, "{machine}");
+    there[0]
+}
+
+#[test]
+fn what_a_load_was_still_to_send_when_it_was_lost_is_never_sent_and_the_trial_goes_on_without_it() {
+    require_root();
+    etcd();
+    apart(&what_a_load_was_still_to_send_when_it_was_lost_is_never_sent_and_the_trial_goes_on_without_it, || {
+        let mut shop = Shop::on(on_machines());
+        let before = setup(&shop);
+        let out = tempfile::tempdir().unwrap();
+        let file = file(out.path(), &shop, PHASES, SLOW);
+        let runs = out.path().join("runs");
+        let mut running = Running::start(&[file.to_str().unwrap(), "--out", runs.to_str().unwrap()]);
+        running.wait_for("fault  ");
+        // The first of both: it has made what is written to, and was to drop it.
+        kill(part_on(&running, "m3"), libc::SIGKILL);
+        let (code, told) = running.finish();
+        assert_eq!(code, Some(3), "half of the load is missing:\n{told}");
+        assert!(told.contains("m3 was lost at"), "{told}");
+
+        let run = Run::open(&record(out.path())).unwrap();
+        assert_eq!(run.trials().unwrap()[0].state, TrialState::Done, "it went on: {told}");
+        let events = run.events_of(1).unwrap();
+        let lost = events.iter().find(|event| event.kind == "load-lost").unwrap();
+        assert_eq!(lost.subject, "m3");
+        let baseline = run.phases(1).unwrap().into_iter().find(|phase| phase.name == "baseline").unwrap();
+        let load = run.load(1).unwrap();
+        let since = |from_ns: u64| load.iter().filter(move |row| row.starts_ns >= from_ns);
+        // From the baseline to the end all that was due is in the account, whoever was to send it.
+        let scheduled: Vec<u64> = since(baseline.starts_ns).map(|row| row.scheduled).collect();
+        let whole = scheduled.iter().filter(|scheduled| **scheduled == 200).count();
+        assert!(whole >= 26 && whole + 1 >= scheduled.len(), "{scheduled:?}");
+        let after = since(lost.at_ns + lost.error_ns);
+        assert!(after.clone().count() >= 15 && after.clone().all(|row| row.never_sent == 100), "{load:?}");
+        let by_then: Vec<_> = load.iter().filter(|row| row.starts_ns + 2 * row.length_ns < lost.at_ns).collect();
+        assert!(by_then.len() > 15 && by_then.iter().all(|row| row.never_sent == 0), "{load:?}");
+
+        let found = json(&brownout(&["show", record(out.path()).to_str().unwrap(), "--json"]));
+        let trial = &found["trials"][0];
+        assert_eq!(trial["balance"]["balances"], true, "{}", trial["balance"]);
+        let machine = trial["machines"].as_array().unwrap().iter().find(|one| one["machine"] == "m3").unwrap();
+        let share = |phase: &str| machine["lost"]["shares"][phase].as_f64().unwrap();
+        assert!(share("baseline") == 0.0 && share("fault") > 0.3 && share("recovery") == 0.5, "{machine}");
+        assert_eq!(trial["faults"][0]["verdict"], "proven", "{trial}");
+
+        before.assert_is_back();
+        shop.assert_all_live();
+        // The other one has dropped it.
+        shop.assert_holds_nothing_of_ours();
     });
 }
 

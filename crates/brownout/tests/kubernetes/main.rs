@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cassandra;
 mod cluster;
 mod left;
 mod rights;

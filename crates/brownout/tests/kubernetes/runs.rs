@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use brownout_record::{Event, Run};
+use brownout_record::{Event, Run, TrialState};
 use serde_json::Value;
 
 use super::{
@@ -109,6 +109,35 @@ fn a_cluster_of_its_own_is_made_and_removed() {
     assert_eq!(verdicts(&findings_of(&file, &[])), ["proven"]);
 }
 
+/// As many as a machine of two cores carries beside Kubernetes itself.
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn a_slow_pod_of_twelve_on_four_nodes_is_proven() {
+    permitted();
+    let text = fs::read_to_string(slow_follower()).unwrap();
+    let text = text
+        .replace("{ namespace: db, selector: \"app=etcd\", loads: 2 }", "{ own: { memory: 512Mi }, loads: 3 }")
+        .replace("cluster: { etcd: \"3\" }", "cluster: { etcd: \"3\", nodes: 12 }");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("twelve.yaml");
+    fs::write(&file, text).unwrap();
+    let findings = findings_of(&file, &["--set=faults=[{slow: {host: db-5, delay: 50ms}}]"]);
+    assert_eq!(verdicts(&findings), ["proven"], "{}", findings["trials"][0]["faults"][0]["reasons"]);
+    let trial = &findings["trials"][0];
+    assert_eq!(trial["balance"]["balances"], true, "{}", trial["balance"]);
+    let machines = trial["machines"].as_array().unwrap();
+    let hosts = machines.iter().map(|machine| machine["hosts"].as_array().unwrap().len()).collect::<Vec<_>>();
+    assert_eq!(
+        (hosts.iter().filter(|count| **count > 0).count(), hosts.iter().sum::<usize>()),
+        (4, 12),
+        "{machines:?}"
+    );
+    let rows = trial["faults"][0]["rows"].as_array().unwrap();
+    let hit = rows.iter().filter(|row| row["hit"] == true).count();
+    // To eleven others and to the load; and all other pairs are spared.
+    assert_eq!((hit, rows.len()), (12, 13 * 12), "{rows:?}");
+}
+
 /// The StatefulSet makes another pod of the same name.
 #[test]
 #[ignore = "needs a Kubernetes: make test-kubernetes"]
@@ -148,4 +177,34 @@ fn assert_attached_again(out: &Path, host: &str) {
         sent.filter(|one| (back.at_ns..healed_ns.saturating_sub(500_000_000)).contains(&one.sent_ns)).collect();
     let late = again.iter().filter(|one| one.delay_ns.is_some_and(|delay| delay > 45_000_000)).count();
     assert!(again.len() > 30 && late * 10 > again.len() * 9, "{late} of {} are late", again.len());
+}
+
+/// The job makes another pod, for the next trial.
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn what_a_load_was_still_to_send_when_its_pod_was_deleted_is_never_sent() {
+    etcd();
+    permitted();
+    let (file, out) = (slow_follower(), tempfile::tempdir().unwrap());
+    let phases = "--set=phases={warm-up: 16s, baseline: 8s, fault: 20s, recovery: 8s}";
+    let words = ["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()];
+    let mut following = Following::start(&[&words[..], &SHORT, &[phases]].concat());
+    following.until_in_fault();
+    let pods = kubectl(&["get", "pods", "--namespace=brownout", "--output=name"]);
+    let first =
+        pods.lines().find(|pod| pod.contains("/load-") && pod.contains("-0-")).unwrap_or_else(|| panic!("{pods}"));
+    kubectl(&["delete", first, "--namespace=brownout", "--grace-period=1", "--wait=false"]);
+    let (code, told) = following.end();
+    assert_eq!(code, Some(3), "half of the load is missing: {told}");
+    assert!(told.contains("load_0 is lost"), "{told}");
+    let run = Run::open(&only_run(out.path())).unwrap();
+    assert_eq!(run.trials().unwrap()[0].state, TrialState::Done, "{told}");
+    let lost = run.events_of(1).unwrap().into_iter().find(|event| event.kind == "load-lost").unwrap();
+    let load = run.load(1).unwrap();
+    let after = load.iter().filter(|row| row.starts_ns >= lost.at_ns + lost.error_ns);
+    assert!(
+        after.clone().count() > 10 && after.clone().all(|row| row.scheduled == 80 && row.never_sent >= 40),
+        "{load:?}"
+    );
+    nothing_of_ours();
 }

@@ -9,7 +9,7 @@ impl Source {
     /// Refuses such keys by name; or, where the ground was named on the command line, leaves them out of the experiment and
     /// tells so.
     pub(super) fn leave_out(&self, experiment: &mut Experiment) -> Result<(), FileError> {
-        let is_moved = self.is_moved();
+        let (is_moved, makes_own) = (self.is_moved(), makes_own(experiment));
         let mut ignored = Vec::new();
         for (key, remedy) in self.foreign(experiment, is_moved) {
             if !is_moved {
@@ -24,7 +24,9 @@ impl Source {
             cluster.versions.clear();
             cluster.settings.clear();
             cluster.settings_of.clear();
-            cluster.cassandra = None;
+            if !makes_own || matches!(cluster.cassandra, Some(CassandraChoice::Home(_))) {
+                cluster.cassandra = None;
+            }
             if matches!(cluster.etcd, Some(EtcdChoice::Binary(_))) {
                 // Which database it is has to stay; which version, the nodes say.
                 cluster.etcd = Some(EtcdChoice::Version(LINE_OF_ETCD.to_owned()));
@@ -52,8 +54,8 @@ impl Source {
         let named = "write its version, as in cassandra: \"5.0\" or etcd: \"3\", or leave it out";
         if matches!(experiment.cluster.cassandra, Some(CassandraChoice::Home(_))) {
             keys.push(("cluster.cassandra.home".to_owned(), named));
-        } else if is_moved && experiment.cluster.cassandra.is_some() {
-            // A version that the file names for a lab is not what runs there.
+        } else if is_moved && experiment.cluster.cassandra.is_some() && !makes_own(experiment) {
+            // A version that the file names for a lab is not what runs there already.
             keys.push(("cluster.cassandra".to_owned(), named));
         }
         if matches!(experiment.cluster.etcd, Some(EtcdChoice::Binary(_))) {
@@ -61,6 +63,12 @@ impl Source {
         }
         keys
     }
+}
+
+/// Whether pods are made for it, of the version that the file names.
+fn makes_own(experiment: &Experiment) -> bool {
+    let kubernetes = experiment.ground.as_ref().and_then(|ground| ground.kubernetes.as_ref());
+    kubernetes.is_some_and(|kubernetes| kubernetes.own.is_some())
 }
 
 /// Any etcd that there is today.

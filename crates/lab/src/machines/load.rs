@@ -4,8 +4,8 @@ use std::{path::Path, time::Duration};
 
 use brownout_base::clock::monotonic_ns;
 use brownout_load::{Bucket, Engine, Live, Pace, Part};
-use brownout_record::{Arm, CpuRow, Recorder, percentile};
-use brownout_stress::output::write_bucket;
+use brownout_record::{Arm, CpuRow, OperationRows, Recorder, percentile};
+use brownout_stress::output::rows_of;
 
 use super::{
     agent::{peers, silent},
@@ -67,9 +67,16 @@ pub(super) fn load(
         last_cpu_ns: 0,
         last_process_ns: 0,
         ends_ns: u64::MAX,
+        is_stopped: false,
     };
     let result = sender.trial();
     let ended = sender.end(result.is_err());
+    // Whoever ends this one alone does not end the others, one of whom drops what it has made.
+    let others_go_on =
+        result.is_err() && part.of > 1 && sender.ends_ns != u64::MAX && !sender.is_stopped && line.is_heard();
+    if let Some(own) = testbed.own_data.as_mut().filter(|_| others_go_on) {
+        own.leave();
+    }
     // The one that has made it drops it.
     let dropped = testbed.own_data.as_mut().and_then(OwnData::end);
     dropped.into_iter().for_each(|text| line.tell(&FromPart::Note { text }));
@@ -92,6 +99,8 @@ struct Sender<'a> {
     last_process_ns: u64,
     /// When nothing more is to start.
     ends_ns: u64,
+    /// The controller has asked for the end.
+    is_stopped: bool,
 }
 
 impl Sender<'_> {
@@ -115,14 +124,23 @@ impl Sender<'_> {
     fn hear(&mut self, message: ToPart) -> Result<(), LabError> {
         let plan = &self.task.plan;
         match message {
-            ToPart::MakeSchema => {
+            ToPart::MakeSchema { ours } => {
                 if let Some(own) = &mut self.testbed.own_data {
+                    if ours {
+                        own.inherit(&plan.load.work);
+                        own.clear()?;
+                    }
                     let told = own.claim(&plan.load.work)?;
                     told.into_iter().for_each(|text| self.line.tell(&FromPart::Note { text }));
                 }
                 let coordinators = load_engine::coordinators(plan, self.testbed)?;
                 load_engine::make_schema(plan, self.testbed, &coordinators, &|| self.task.interrupts.any())?;
                 self.line.tell(&FromPart::Done);
+            }
+            ToPart::Inherit => {
+                if let Some(own) = &mut self.testbed.own_data {
+                    own.inherit(&plan.load.work);
+                }
             }
             ToPart::Connect => {
                 let coordinators = load_engine::coordinators(plan, self.testbed)?;
@@ -154,7 +172,10 @@ impl Sender<'_> {
                     engine.set_pace_from(self.ends_ns, Pace::Idle)?;
                 }
             }
-            ToPart::Stop => return Err(LabError::Interrupted),
+            ToPart::Stop => {
+                self.is_stopped = true;
+                return Err(LabError::Interrupted);
+            }
             // What only agents are told.
             _ => {}
         }
@@ -216,13 +237,20 @@ impl Sender<'_> {
         let process_ns: u64 = brownout_machine::threads("self").map(|thread| thread.ran_ns).sum();
         let own_ns = process_ns.saturating_sub(std::mem::replace(&mut self.last_process_ns, process_ns));
         self.last_ns = now_ns;
+        let operations: Vec<OperationRows> =
+            buckets.iter().map(|bucket| rows_of(bucket, self.recorder.at(bucket.start_ns))).collect();
         let rows = self.axis.rows(&self.task.machine, self.recorder);
-        Ok(self.recorder.batch(|recorder| {
-            buckets.iter().try_for_each(|bucket| write_bucket(recorder, TRIAL, bucket))?;
+        self.recorder.batch(|recorder| {
+            operations.iter().try_for_each(|rows| recorder.operations(TRIAL, rows))?;
             rows.iter().try_for_each(|row| recorder.machine_clock(TRIAL, row))?;
             recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject: "load".to_owned(), busy_ns })?;
             recorder.cpu(TRIAL, &CpuRow { starts_ns, length_ns, subject: "instrument".to_owned(), busy_ns: own_ns })
-        })?)
+        })?;
+        // The only load of a trial is not outlived by it.
+        if self.part.of > 1 && !operations.is_empty() {
+            self.line.tell(&FromPart::Operations(operations));
+        }
+        Ok(())
     }
 
     /// Waits until nothing is open, and records what there is.

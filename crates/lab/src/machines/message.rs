@@ -12,7 +12,7 @@ use std::{
 };
 
 use brownout_containers::Selection;
-use brownout_record::Arm;
+use brownout_record::{Arm, OperationRows};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{design::PlannedTrial, provided::Provided, software::Software};
@@ -127,8 +127,10 @@ pub(crate) enum ToPart {
     Left { host: String, since_ns: u64 },
     /// Intervals begin then: begin to observe.
     Begin { epoch_ns: u64 },
-    /// Make what the load writes to: of all loads, one does.
-    MakeSchema,
+    /// Make what the load writes to: of all loads, one does. Of that name there may be what a load has made that was lost.
+    MakeSchema { ours: bool },
+    /// Who made it is lost: drop it in the end.
+    Inherit,
     /// Connect to all nodes.
     Connect,
     /// Write every row once.
@@ -179,6 +181,9 @@ pub(crate) enum FromPart {
     Done,
     /// What an interval looked like.
     Tick(PartTick),
+    /// What became of operations by now, in intervals; times are ns since the first of these. Each replaces what was told of its
+    /// interval before.
+    Operations(Vec<OperationRows>),
     /// Something that a person should see.
     Note { text: String },
     /// What time it is, on the axis.

@@ -19,6 +19,7 @@
 mod agent;
 mod find;
 mod fleet;
+mod left;
 mod load;
 mod mesh;
 mod message;
@@ -27,6 +28,7 @@ mod pods;
 mod relay;
 mod run;
 mod scratch;
+mod shares;
 mod trial;
 mod waiting;
 

@@ -47,9 +47,16 @@ pub(super) const TRIAL: u32 = 1;
 pub(super) struct Line {
     from: Receiver<ToPart>,
     to: Arc<Mutex<Box<dyn Write + Send>>>,
+    /// When the controller was last heard, `CLOCK_MONOTONIC`.
+    heard_ns: Arc<AtomicU64>,
 }
 
 impl Line {
+    /// Whether the controller is there, as far as that can be known.
+    pub(super) fn is_heard(&self) -> bool {
+        monotonic_ns().saturating_sub(self.heard_ns.load(Ordering::Relaxed)) < LEASE.as_nanos() as u64 / 2
+    }
+
     /// The next message that has come by now.
     pub(super) fn next(&self) -> Option<ToPart> {
         self.from.try_recv().ok()
@@ -240,7 +247,7 @@ fn listen(
 ) -> Result<Line, LabError> {
     let (sender, receiver) = mpsc::channel();
     let heard_ns = Arc::new(AtomicU64::new(monotonic_ns()));
-    let heard = Arc::clone(&heard_ns);
+    let (heard, line_heard_ns) = (Arc::clone(&heard_ns), Arc::clone(&heard_ns));
     let failed = |source| LabError::Ground { doing: "hear the controller", source };
     // Both end with the process.
     thread::Builder::new()
@@ -272,7 +279,7 @@ fn listen(
             }
         })
         .map_err(failed)?;
-    Ok(Line { from: receiver, to })
+    Ok(Line { from: receiver, to, heard_ns: line_heard_ns })
 }
 
 fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
@@ -379,7 +386,8 @@ mod tests {
     /// Why a part fails that is greeted by that version, and asked for containers that there are not.
     fn greeted_by(version: &str) -> String {
         let (sender, from) = mpsc::channel();
-        let line = Line { from, to: Arc::new(Mutex::new(Box::new(std::io::sink()))) };
+        let to: Arc<Mutex<Box<dyn Write + Send>>> = Arc::new(Mutex::new(Box::new(std::io::sink())));
+        let line = Line { from, to, heard_ns: Arc::default() };
         let nowhere = Selection { by: By::Namespaces(vec!["/nowhere/at/all".into()]), socket: None };
         sender.send(ToPart::Hello { version: version.to_owned() }).unwrap();
         sender.send(ToPart::Look(nowhere)).unwrap();

@@ -1,5 +1,7 @@
 //! The trials of a run over several machines.
 
+use std::sync::atomic::AtomicBool;
+
 use brownout_record::TrialRow;
 
 use super::{
@@ -23,6 +25,8 @@ pub(crate) struct Machines<'a> {
     request: &'a RunRequest,
     reach: &'a dyn Reach,
     all: &'a [Machine],
+    /// A load has made something in the cluster, and has not dropped it yet.
+    undropped: AtomicBool,
 }
 
 /// An attempt at a trial.
@@ -40,7 +44,7 @@ pub(crate) struct Attempted<'a> {
 
 impl<'a> Machines<'a> {
     pub(crate) fn new(request: &'a RunRequest, reach: &'a dyn Reach, all: &'a [Machine]) -> Machines<'a> {
-        Machines { request, reach, all }
+        Machines { request, reach, all, undropped: AtomicBool::new(false) }
     }
 
     /// That attempt, by all of them.
@@ -60,7 +64,18 @@ impl<'a> Machines<'a> {
         };
         let members = self.members(&plan.layout);
         let directory = &provided.directory;
-        Ok(MachinesTrial { plan, row, title, course, interrupts, members, reach: self.reach, order, directory })
+        Ok(MachinesTrial {
+            plan,
+            row,
+            title,
+            course,
+            interrupts,
+            members,
+            reach: self.reach,
+            order,
+            directory,
+            undropped: &self.undropped,
+        })
     }
 
     fn members(&self, layout: &Layout) -> Vec<Member> {

@@ -2,24 +2,26 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use brownout_base::clock::{monotonic_ns, realtime_ns};
 use brownout_clock::offset::{Exchange, Offsets};
-use brownout_record::{Event, Intervals, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialPart, TrialRow, merge};
+use brownout_record::{Event, MachineRole, MachineRow, PhaseRow, Recorder, Run, TrialRow};
 
 use super::{
     fleet::{Fleet, Heard, Part, Reach},
+    left::{self, Left, Span},
     message::{FarHost, FromPart, Order, PartTick, Peer, Ready, Role, ToPart},
-    part::TRIAL,
+    scratch::Scratch,
+    shares::Shares,
 };
 use crate::{
     LabError,
     ground::Interrupts,
-    paces,
+    own_data, paces,
     plan::{INTERVAL_NS, Phase, Plan},
     progress::{Course, OperationTick, Progress, Tick},
     trial::record_end,
@@ -36,6 +38,10 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(120);
 const AHEAD_NS: u64 = 1_500_000_000;
 /// A part has settled and given its record so long after the end, besides the time-out of operations.
 const OVER_WITHIN: Duration = Duration::from_secs(120);
+/// A part that has said nothing for so long is lost: it tells something in each interval.
+const SILENT: Duration = Duration::from_secs(15);
+/// What the event is called that a load is lost, and the trial goes on without it.
+const LOAD_LOST: &str = "load-lost";
 /// Between two looks at what parts say.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -67,8 +73,10 @@ pub(crate) struct MachinesTrial<'a> {
     pub(crate) reach: &'a dyn Reach,
     /// What all parts are told alike; machine and role are set for each.
     pub(crate) order: Order,
-    /// Where the parts' records lie until they are merged.
-    pub(crate) directory: &'a std::path::PathBuf,
+    /// The run's own, in which the parts' records lie until they are merged.
+    pub(crate) directory: &'a Path,
+    /// A load has made something in the cluster, and has not dropped it yet.
+    pub(crate) undropped: &'a AtomicBool,
 }
 
 /// A moment of the axis, and when that was here, `CLOCK_MONOTONIC`.
@@ -93,7 +101,6 @@ struct Ended {
     exchanges: Vec<Exchange>,
     zero_ns: u64,
     record: PathBuf,
-    interrupted: bool,
 }
 
 impl MachinesTrial<'_> {
@@ -109,9 +116,10 @@ impl MachinesTrial<'_> {
         let begun_ns = realtime_ns();
         let count = self.members.len();
         progress.step(&format!("{}: {count} machine{}", self.title, if count == 1 { "" } else { "s" }));
+        let scratch = Scratch::below(self.directory)?;
         let mut parts = Vec::new();
         for machine in &self.members {
-            let record = self.directory.join(format!("{}.db", machine.name));
+            let record = scratch.path().join(format!("{}.db", machine.name));
             parts.push(Part::start(self.reach, &machine.name, machine.row().role, &record)?);
         }
         let fleet = Fleet::of(parts)?;
@@ -128,18 +136,24 @@ impl MachinesTrial<'_> {
             ended: BTreeMap::new(),
             here: AxisHere { axis_ns: 0, own_ns: 0 },
             next_ns: monotonic_ns(),
+            heard_ns: BTreeMap::new(),
+            shares: Shares::below(scratch.path()),
+            ends_ns: None,
+            until_ns: 0,
+            owner: None,
             gone: None,
             lost: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            is_stopped: false,
         };
         let result = run.through();
         // Whatever happened, parts heal, and what they have seen is kept, if they can still tell.
         let ended = run.collect(result.is_err());
-        let Running { here, ended: left, .. } = run;
-        let merged = self.merge(here, &left, recorder);
-        for left in left.values() {
-            // Merged, or of no use.
-            let _ = fs::remove_file(&left.record);
+        if self.undropped.load(Ordering::Relaxed) {
+            let text = own_data::orphaned(self.plan.layout.kind(), &self.plan.load.work);
+            run.progress.note(&format!("WARNING: {text}"));
         }
+        let merged = run.merge();
         let happened = self.happened(begun_ns, recorder);
         result.and(ended).and(merged).and(happened)
     }
@@ -172,33 +186,6 @@ impl MachinesTrial<'_> {
         }
         Ok(())
     }
-
-    fn merge(&self, here: AxisHere, left: &BTreeMap<String, Ended>, recorder: &mut Recorder) -> Result<(), LabError> {
-        let axis = self.members.first().map(|machine| machine.name.as_str());
-        let mut open = Vec::new();
-        for machine in &self.members {
-            let Some(ended) = left.get(&machine.name) else { continue };
-            let offsets = Offsets::of(ended.exchanges.clone());
-            let (is_axis, zero_ns) = (axis == Some(machine.name.as_str()), ended.zero_ns);
-            let on_run = move |at_ns: u64, run: &dyn Fn(u64) -> u64| {
-                let own_ns = zero_ns + at_ns;
-                let (axis_ns, error_ns) = if is_axis { (own_ns, 0) } else { offsets.on_server(own_ns)? };
-                Some((run(axis_ns), error_ns))
-            };
-            open.push((machine.row(), Run::open(&ended.record)?, on_run));
-        }
-        // Of the controller's clock only the moment counts at which it was compared: all else is by the axis.
-        let (zero_run, zero_axis) = (recorder.at(here.own_ns), here.axis_ns);
-        let run_ns = move |axis_ns: u64| (zero_run + axis_ns).saturating_sub(zero_axis);
-        let clocks: Vec<_> = open.iter().map(|(.., on_run)| move |at_ns: u64| on_run(at_ns, &run_ns)).collect();
-        let parts: Vec<TrialPart<'_>> = open
-            .iter()
-            .zip(&clocks)
-            .map(|((machine, run, _), on_run)| TrialPart { machine: machine.clone(), run, trial: TRIAL, on_run })
-            .collect();
-        let intervals = Intervals { epoch_ns: recorder.at(here.own_ns), length_ns: INTERVAL_NS };
-        Ok(merge(recorder, self.row.trial, intervals, &parts)?)
-    }
 }
 
 /// A trial that goes on.
@@ -215,10 +202,24 @@ struct Running<'a> {
     here: AxisHere,
     /// When the next tick is shown.
     next_ns: u64,
+    /// When each part was last heard, `CLOCK_MONOTONIC`.
+    heard_ns: BTreeMap<String, u64>,
+    /// What the loads have told of their operations.
+    shares: Shares,
+    /// When the last phase ends, on the axis; none until all parts were told.
+    ends_ns: Option<u64>,
+    /// When it was over, on the axis: then, or before.
+    until_ns: u64,
+    /// The load that drops in the end what was made in the cluster; none: there is nothing, or nobody is left.
+    owner: Option<String>,
     /// Why the trial cannot go on: what the first part has told that failed, or that it is gone.
     gone: Option<LabError>,
     /// Parts that are gone, and have left nothing.
     lost: BTreeSet<String>,
+    /// Loads that the trial goes on without.
+    missing: BTreeSet<String>,
+    /// All parts were told to end.
+    is_stopped: bool,
 }
 
 impl Running<'_> {
@@ -317,8 +318,10 @@ impl Running<'_> {
         self.progress.step(&format!("{}: making the schema", self.trial.title));
         let first = self.fleet.with(MachineRole::Load).next();
         let first = first.ok_or_else(|| LabError::Machine("no machine sends operations".to_owned()))?;
-        first.tell(&ToPart::MakeSchema);
+        first.tell(&ToPart::MakeSchema { ours: self.trial.undropped.load(Ordering::Relaxed) });
         self.done([first].into_iter(), CONNECTED_WITHIN)?;
+        self.trial.undropped.store(true, Ordering::Relaxed);
+        self.owner = Some(first.machine.clone());
         self.progress.step(&format!("{}: connecting the load", self.trial.title));
         self.fleet.with(MachineRole::Load).for_each(|part| part.tell(&ToPart::Connect));
         self.done(self.fleet.with(MachineRole::Load), CONNECTED_WITHIN)
@@ -371,9 +374,10 @@ impl Running<'_> {
         }
         let newer = &flood[flood.len() / 2..];
         let capacity = newer.iter().sum::<f64>() / newer.len().max(1) as f64;
-        let (_, words) = paces::measured(plan, capacity)?;
+        let (measured, words) = paces::measured(plan, capacity)?;
         let from_ns = self.ahead();
         self.tell_loads(&ToPart::Measure { capacity, from_ns });
+        self.shares.measure(measured, from_ns - self.here.axis_ns);
         let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
         self.seen("capacity", "load", &text)?;
         self.progress.note(&text);
@@ -407,7 +411,7 @@ impl Running<'_> {
     }
 
     /// What comes from now on: all parts know it, whatever becomes of the controller.
-    fn tell_ahead(&self, starts: u64) {
+    fn tell_ahead(&mut self, starts: u64) {
         let phases = self.trial.plan.phases.iter().filter(|planned| planned.phase != Phase::WarmUp);
         let mut at_ns = starts;
         for planned in phases {
@@ -417,6 +421,7 @@ impl Running<'_> {
             at_ns += planned.length.ns();
         }
         self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::End { at_ns }));
+        self.ends_ns = Some(at_ns);
     }
 
     fn tell_loads(&self, message: &ToPart) {
@@ -471,6 +476,7 @@ impl Running<'_> {
                 return Err(LabError::Interrupted);
             }
             self.hear();
+            self.miss_the_silent();
             if let Some(error) = self.gone.take() {
                 return Err(error);
             }
@@ -486,8 +492,12 @@ impl Running<'_> {
     /// Takes what parts have said.
     fn hear(&mut self) {
         for part in &self.fleet.parts {
-            while !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine) {
-                match part.hear(Duration::ZERO) {
+            while self.is_there(part) {
+                let heard = part.hear(Duration::ZERO);
+                if matches!(heard, Some(Heard::Message(_))) {
+                    self.heard_ns.insert(part.machine.clone(), monotonic_ns());
+                }
+                match heard {
                     None => break,
                     Some(Heard::Message(FromPart::Failed { text, .. })) => self.is_lost(part, &text),
                     Some(Heard::Message(message)) => self.heard(&part.machine, message),
@@ -498,9 +508,72 @@ impl Running<'_> {
         }
     }
 
+    /// Parts that can be heard tell something in each interval, until their record comes.
+    fn miss_the_silent(&mut self) {
+        let now_ns = monotonic_ns();
+        for part in &self.fleet.parts {
+            let since_ns = now_ns - *self.heard_ns.entry(part.machine.clone()).or_insert(now_ns);
+            if self.is_there(part) && since_ns > SILENT.as_nanos() as u64 {
+                self.is_lost(part, &format!("it has said nothing for {} s", SILENT.as_secs()));
+            }
+        }
+    }
+
     fn is_lost(&mut self, part: &Part, why: &str) {
         self.lost.insert(part.machine.clone());
-        self.gone.get_or_insert_with(|| part.failed(why));
+        self.is_missing(part, why);
+        if self.owner.as_ref() == Some(&part.machine) {
+            self.is_inherited();
+        }
+    }
+
+    /// Goes on without a part, where that can be.
+    fn is_missing(&mut self, part: &Part, why: &str) {
+        let failed = match self.goes_on_without(part) {
+            true => self.without(part, why).err(),
+            false => Some(part.failed(why)),
+        };
+        if let Some(failed) = failed {
+            self.gone.get_or_insert(failed);
+        }
+    }
+
+    /// Another load drops in the end what one has made that does not.
+    fn is_inherited(&mut self) {
+        let heir = self.fleet.with(MachineRole::Load).find(|other| self.is_there(other));
+        self.owner = heir.map(|heir| heir.machine.clone());
+        heir.into_iter().for_each(|heir| heir.tell(&ToPart::Inherit));
+    }
+
+    fn is_there(&self, part: &Part) -> bool {
+        !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine)
+    }
+
+    /// Whether the trial does: all know what is to come, and others still send.
+    fn goes_on_without(&self, part: &Part) -> bool {
+        let is_other = |other: &Part| other.machine != part.machine && !self.missing.contains(&other.machine);
+        self.ends_ns.is_some() && part.role == MachineRole::Load && self.fleet.with(MachineRole::Load).any(is_other)
+    }
+
+    /// Tells that the trial goes on without a load: what is still to come from it is never sent.
+    fn without(&mut self, part: &Part, why: &str) -> Result<(), LabError> {
+        let machine = &part.machine;
+        self.missing.insert(machine.clone());
+        self.ticks.remove(machine);
+        let now_ns = monotonic_ns();
+        let last_ns = self.heard_ns.get(machine).copied().unwrap_or(now_ns);
+        self.progress.note(&format!(
+            "WARNING: {machine} is lost ({why}); the trial goes on, and what is still to come from there is never sent"
+        ));
+        let event = Event {
+            trial: Some(self.trial.row.trial),
+            at_ns: self.recorder.at(last_ns),
+            error_ns: now_ns - last_ns,
+            kind: LOAD_LOST.to_owned(),
+            subject: machine.clone(),
+            text: why.to_owned(),
+        };
+        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
     }
 
     fn over(&mut self, part: &Part, message: FromPart, record: PathBuf) {
@@ -512,17 +585,33 @@ impl Running<'_> {
             heard_ns,
         };
         let exchanges = exchanges.into_iter().map(exchange).collect();
-        if let Some(failure) = &failure {
-            self.gone.get_or_insert_with(|| part.failed(failure));
+        self.ended.insert(part.machine.clone(), Ended { exchanges, zero_ns, record });
+        let too_early = failure.or_else(|| interrupted.then(|| "it was ended on its machine".to_owned()));
+        let too_early = too_early.filter(|_| !self.is_stopped);
+        if let Some(why) = &too_early {
+            self.is_missing(part, why);
         }
-        let ended = Ended { exchanges, zero_ns, record, interrupted };
-        self.ended.insert(part.machine.clone(), ended);
+        if self.owner.as_ref() == Some(&part.machine) {
+            match too_early.is_some() && self.ends_ns.is_some() {
+                // It leaves what it has made to those that go on.
+                true => self.is_inherited(),
+                false => {
+                    self.owner = None;
+                    self.trial.undropped.store(false, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     fn heard(&mut self, machine: &str, message: FromPart) {
         let others = || self.fleet.with(MachineRole::Agent).filter(|part| part.machine != machine);
         match message {
             FromPart::Tick(tick) => drop(self.ticks.insert(machine.to_owned(), tick)),
+            FromPart::Operations(rows) => {
+                if let Err(error) = self.shares.tells(machine, &rows) {
+                    self.gone.get_or_insert(error);
+                }
+            }
             FromPart::Note { text } => self.progress.note(&text),
             FromPart::Left { host, since_ns } => {
                 let left = ToPart::Left { host, since_ns };
@@ -587,30 +676,60 @@ impl Running<'_> {
     /// Waits until all parts that are still there have healed and given their records. At once: something went wrong, and they are
     /// told to end.
     fn collect(&mut self, at_once: bool) -> Result<(), LabError> {
+        self.until_ns = self.ends_ns.map_or(0, |ends_ns| ends_ns.min(self.axis_now()));
+        self.is_stopped = at_once;
         if at_once {
             self.fleet.parts.iter().for_each(|part| part.tell(&ToPart::Stop));
         }
         self.progress.step("waiting for the last operations and probes");
         let timeout = self.trial.plan.experiment.load.timeout.duration();
         let until = monotonic_ns() + (OVER_WITHIN + timeout).as_nanos() as u64;
-        while self.ended.len() + self.lost.len() < self.fleet.parts.len() && monotonic_ns() < until {
+        while self.fleet.parts.iter().any(|part| self.is_there(part)) && monotonic_ns() < until {
             self.hear();
             std::thread::sleep(LOOK);
         }
-        let is_silent = |part: &&Part| !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine);
-        if let Some(part) = self.fleet.parts.iter().find(is_silent) {
+        if let Some(part) = self.fleet.parts.iter().find(|part| self.is_there(part)) {
             return Err(part.failed("it does not end"));
         }
-        if at_once {
-            return Ok(());
+        match self.gone.take() {
+            Some(error) if !at_once => Err(error),
+            _ => Ok(()),
         }
-        if let Some(error) = self.gone.take() {
-            return Err(error);
+    }
+
+    /// Makes one record of what all parts have left.
+    fn merge(&mut self) -> Result<(), LabError> {
+        let mut all = Vec::new();
+        for (place, member) in self.trial.members.iter().enumerate() {
+            let share = match member.role {
+                Role::Load { number, of } => Some(brownout_load::Part { number, of }),
+                Role::Agent => None,
+            };
+            all.push(match (self.ended.get(&member.name), member.role) {
+                (Some(Ended { exchanges, zero_ns, record }), _) => Left {
+                    machine: member.row(),
+                    record: Run::open(record)?,
+                    zero_ns: *zero_ns,
+                    offsets: (place > 0).then(|| Offsets::of(exchanges.clone())),
+                    share: share.filter(|_| self.missing.contains(&member.name)),
+                },
+                (None, Role::Load { .. }) => Left {
+                    machine: member.row(),
+                    record: self.shares.left_by(&member.name)?,
+                    // What it has told has the times of intervals, which all have together.
+                    zero_ns: self.here.axis_ns,
+                    offsets: None,
+                    share,
+                },
+                (None, Role::Agent) => continue,
+            });
         }
-        match self.ended.values().any(|ended| ended.interrupted) {
-            true => Err(LabError::Trial("a part of the run was interrupted on its machine".to_owned())),
-            false => Ok(()),
-        }
+        let span = Span {
+            begins_ns: self.here.axis_ns,
+            begins_run_ns: self.recorder.at(self.here.own_ns),
+            until_ns: self.until_ns,
+        };
+        left::merge(self.recorder, self.trial.row.trial, &all, span, &self.shares)
     }
 }
 

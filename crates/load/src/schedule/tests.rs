@@ -3,6 +3,7 @@ use std::time::Duration;
 use brownout_units::Rate;
 
 use super::*;
+use crate::{Pace, Part};
 
 fn rate(per_second: f64) -> Rate {
     Rate::per_second(per_second).unwrap()
@@ -46,6 +47,28 @@ fn threads_share_one_exact_schedule() {
         starts
     };
     assert_eq!(all(1), all(3));
+}
+
+#[test]
+fn what_is_due_of_a_part_is_what_its_schedule_has() {
+    let up = RateProfile::ramp(rate(10.0), rate(90.0), 2 * S).unwrap();
+    for (profile, pace) in [
+        (constant(333.3), Pace::Open { rate: rate(333.3), arrivals: Arrivals::Constant }),
+        (up.clone(), Pace::Varying { profile: up, arrivals: Arrivals::Constant }),
+    ] {
+        for part in (0..3).map(|number| Part { number, of: 3 }) {
+            let mut schedule = Schedule::new(0, profile.clone(), Arrivals::Constant, part.number, part.of, 1);
+            let mut taken = 0;
+            assert_eq!(part.due(&pace, Duration::ZERO), 0, "nothing is due before the beginning");
+            for after in [1, 500, 1_000, 3_001].map(Duration::from_millis) {
+                taken += count(&mut schedule, after.as_nanos() as u64 - 1);
+                assert_eq!(part.due(&pace, after), taken, "{part:?} {pace:?} after {after:?}");
+            }
+        }
+    }
+    let poisson = Pace::Open { rate: rate(100.0), arrivals: Arrivals::Poisson };
+    assert_eq!(Part { number: 1, of: 2 }.due(&poisson, 10 * S), 500, "in the mean");
+    assert_eq!(Part::WHOLE.due(&Pace::Closed { threads: 8 }, 10 * S), 0, "nobody asks");
 }
 
 #[test]

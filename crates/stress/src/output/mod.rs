@@ -41,7 +41,7 @@ pub use hdrlog::HdrLog;
 pub use json::{FORMAT, RunFacts, SearchFacts, to_json};
 pub use metrics::{Now, exposition};
 pub use progress::{Bar, Meter, Progress};
-pub use record::{Ended, RunFile, RunPlan, run_path, write_bucket};
+pub use record::{Ended, RunFile, RunPlan, rows_of, run_path, write_bucket};
 pub use rows::{COLUMNS, Rows, Width};
 pub use snapshot::{Cell, Findings, Interval, Measure, Operation, SHOWN, add_ended, ms, per_second};
 pub use summary::{END, FAILURE, results, steps};

@@ -11,7 +11,7 @@ use std::{
 use brownout_load::{Balance, Bucket, ConnectionEvent, Outcome, Series};
 use brownout_record::{
     Arm, CpuRow, Description, Environment, HostDescription, LatencyRow, LoadDescription, LoadRow, Objective,
-    PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
+    OperationRows, PhaseDescription, PhaseRow, RecordError, Recorder, TrialRow, TrialState,
 };
 
 use super::{OutputError, machine, words::without_passwords};
@@ -260,7 +260,12 @@ pub enum Ended<'a> {
 /// # Errors
 /// The run file cannot be written.
 pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<(), RecordError> {
-    let starts_ns = recorder.at(bucket.start_ns);
+    recorder.operations(trial, &rows_of(bucket, recorder.at(bucket.start_ns)))
+}
+
+/// An interval of the load, and the results of its operations, as the record has them; it begins then, ns since the record's zero.
+pub fn rows_of(bucket: &Bucket, starts_ns: u64) -> OperationRows {
+    let never_sent = bucket.operations.iter().filter(|counts| counts.never_sent > 0);
     let load = LoadRow {
         starts_ns,
         length_ns: bucket.length_ns,
@@ -268,12 +273,7 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
         scheduled: bucket.scheduled,
         sent: bucket.sent,
         never_sent: bucket.never_sent,
-        never_sent_by_operation: bucket
-            .operations
-            .iter()
-            .filter(|counts| counts.never_sent > 0)
-            .map(|counts| (counts.operation.clone(), counts.never_sent))
-            .collect(),
+        never_sent_by_operation: never_sent.map(|counts| (counts.operation.clone(), counts.never_sent)).collect(),
         stale: bucket.stale,
         lateness: (&bucket.lateness).into(),
         stood_still_ns: bucket.stood_still_ns,
@@ -281,9 +281,8 @@ pub fn write_bucket(recorder: &Recorder, trial: u32, bucket: &Bucket) -> Result<
         looked_for: bucket.looked_for,
         lost: bucket.lost,
     };
-    recorder.load(trial, &load)?;
-    bucket.series.iter().try_for_each(|series| recorder.latency(trial, &latency(starts_ns, series)))?;
-    bucket.watches.iter().try_for_each(|series| recorder.watch(trial, &latency(starts_ns, series)))
+    let latencies = |of: &[Series]| of.iter().map(|series| latency(starts_ns, series)).collect();
+    OperationRows { load, latencies: latencies(&bucket.series), watches: latencies(&bucket.watches) }
 }
 
 fn latency(starts_ns: u64, series: &Series) -> LatencyRow {
