@@ -109,35 +109,6 @@ fn a_cluster_of_its_own_is_made_and_removed() {
     assert_eq!(verdicts(&findings_of(&file, &[])), ["proven"]);
 }
 
-/// As many as a machine of two cores carries beside Kubernetes itself.
-#[test]
-#[ignore = "needs a Kubernetes: make test-kubernetes"]
-fn a_slow_pod_of_twelve_on_four_nodes_is_proven() {
-    permitted();
-    let text = fs::read_to_string(slow_follower()).unwrap();
-    let text = text
-        .replace("{ namespace: db, selector: \"app=etcd\", loads: 2 }", "{ own: { memory: 512Mi }, loads: 3 }")
-        .replace("cluster: { etcd: \"3\" }", "cluster: { etcd: \"3\", nodes: 12 }");
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("twelve.yaml");
-    fs::write(&file, text).unwrap();
-    let findings = findings_of(&file, &["--set=faults=[{slow: {host: db-5, delay: 50ms}}]"]);
-    assert_eq!(verdicts(&findings), ["proven"], "{}", findings["trials"][0]["faults"][0]["reasons"]);
-    let trial = &findings["trials"][0];
-    assert_eq!(trial["balance"]["balances"], true, "{}", trial["balance"]);
-    let machines = trial["machines"].as_array().unwrap();
-    let hosts = machines.iter().map(|machine| machine["hosts"].as_array().unwrap().len()).collect::<Vec<_>>();
-    assert_eq!(
-        (hosts.iter().filter(|count| **count > 0).count(), hosts.iter().sum::<usize>()),
-        (4, 12),
-        "{machines:?}"
-    );
-    let rows = trial["faults"][0]["rows"].as_array().unwrap();
-    let hit = rows.iter().filter(|row| row["hit"] == true).count();
-    // To eleven others and to the load; and all other pairs are spared.
-    assert_eq!((hit, rows.len()), (12, 13 * 12), "{rows:?}");
-}
-
 /// The StatefulSet makes another pod of the same name.
 #[test]
 #[ignore = "needs a Kubernetes: make test-kubernetes"]
