@@ -18,6 +18,7 @@ use brownout_units::Share;
 use crate::{
     LabError,
     faults::capabilities::{Applied, Capabilities, ControlNodes, ImpairDisks, ImpairLinks, ShiftClocks, TellRoles},
+    hosts::Hosts,
 };
 
 /// A clock that is this near to the true one, without a drift, is right: this is what the rounding of a drift leaves. The
@@ -148,6 +149,11 @@ impl Controls {
     /// The link between two hosts of the lab.
     pub fn link(&self, from: &str, to: &str) -> Option<Link> {
         self.by_name.get(&(from.to_owned(), to.to_owned())).copied()
+    }
+
+    /// The links that are to be measured, of those that can be impaired here.
+    pub fn watched(&self, hosts: &Hosts) -> Vec<Link> {
+        hosts.watched_pairs().filter_map(|(from, to)| self.link(&from.name, &to.name)).collect()
     }
 
     /// A directory's disk; none: it lies on none that can be slow.

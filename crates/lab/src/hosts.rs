@@ -1,8 +1,9 @@
 //! The hosts of a lab: their names, addresses and sites.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::Ipv4Addr,
+    sync::Arc,
 };
 
 use brownout_analysis::Routes;
@@ -10,7 +11,10 @@ use brownout_cluster::DatabaseKind;
 use brownout_network::overlay::{Overlay, service_address};
 use brownout_record::Expectation;
 
-use crate::experiment::{Complaint, LinkEntry, Names, SiteSection, one_of};
+use crate::{
+    experiment::{Complaint, LinkEntry, Names, SiteSection, one_of},
+    watched,
+};
 
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub struct Hosts {
     database: DatabaseKind,
     /// Whether the nodes have names of their own, so that n1, n2, … are other names for them.
     are_named: bool,
+    /// The pairs that are measured, by places; none: all.
+    watched: Option<Arc<Vec<(usize, usize)>>>,
 }
 
 /// The rack of hosts of which none is said.
@@ -77,7 +83,7 @@ impl Hosts {
         };
         let nodes = (1..=nodes).map(|index| host(format!("n{index}"), index));
         let all = nodes.chain([host(Self::LOAD.to_owned(), 250)]).collect();
-        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: false }
+        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: false, watched: None }
     }
 
     /// Nodes that were there before, by their names and addresses, and the host of the load, which is this machine as they know it.
@@ -85,7 +91,7 @@ impl Hosts {
     pub fn named(nodes: impl IntoIterator<Item = (String, Ipv4Addr)>, machine: Ipv4Addr) -> Self {
         let host = |(name, address)| HostPlan { name, address, service: address, location: None, machine: None };
         let all = nodes.into_iter().chain([(Self::LOAD.to_owned(), machine)]).map(host).collect();
-        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: true }
+        Hosts { all, overlay: None, database: DatabaseKind::Cassandra, are_named: true, watched: None }
     }
 
     /// The same hosts, each on its machine, if that is said of it.
@@ -214,6 +220,32 @@ impl Hosts {
         self.all
             .iter()
             .flat_map(|from| self.all.iter().filter(move |to| to.name != from.name).map(move |to| (from, to)))
+    }
+
+    /// The same hosts, of whom no more pairs are measured than is reasonable: first those that faults hit, which these are.
+    pub fn watching<'a>(self, hit: impl Iterator<Item = &'a (String, String)>) -> Hosts {
+        let names = self.all.iter().enumerate();
+        let places: HashMap<&str, usize> = names.map(|(place, host)| (host.name.as_str(), place)).collect();
+        let both = |(from, to): &(String, String)| Some((*places.get(from.as_str())?, *places.get(to.as_str())?));
+        let watched = watched::choose(self.all.len(), &hit.filter_map(both).collect()).map(Arc::new);
+        Hosts { watched, ..self }
+    }
+
+    /// The ordered pairs that are measured, in order.
+    pub fn watched_pairs(&self) -> Box<dyn Iterator<Item = (&HostPlan, &HostPlan)> + '_> {
+        match &self.watched {
+            None => Box::new(self.pairs()),
+            Some(chosen) => Box::new(chosen.iter().map(|(from, to)| (&self.all[*from], &self.all[*to]))),
+        }
+    }
+
+    /// That not all pairs are measured, in words; none: they are.
+    pub fn unwatched(&self) -> Option<String> {
+        let (chosen, all) = (self.watched.as_ref()?.len(), self.pairs().count());
+        Some(format!(
+            "of {all} ordered pairs of hosts {chosen} are measured and judged: some from and to each host, those that faults hit first; \
+             what happens on the others is put in force and not looked at"
+        ))
     }
 
     /// The sites with their nodes, by name; empty if there are none.
@@ -348,6 +380,29 @@ mod tests {
         let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         assert_eq!(hosts.routes().of("n2", "load"), [pair("n2", "n1"), pair("n1", "load")]);
         assert_eq!(hosts.running(DatabaseKind::Etcd).database(), DatabaseKind::Etcd);
+    }
+
+    #[test]
+    fn of_few_hosts_all_pairs_are_measured_and_of_many_those_first_that_are_hit() {
+        let hosts = |count: u16| {
+            let node =
+                |number: u16| (format!("p{number}"), Ipv4Addr::new(10, 0, (number / 250) as u8, (number % 250) as u8));
+            let hit = [("p3".to_owned(), "p9".to_owned()), ("p3".to_owned(), "nobody".to_owned())];
+            Hosts::named((1..=count).map(node), Ipv4Addr::new(10, 0, 9, 9)).watching(hit.iter())
+        };
+        let few = hosts(50);
+        assert_eq!((few.watched_pairs().count(), few.unwatched()), (51 * 50, None));
+        let many = hosts(500);
+        let watched: Vec<_> = many.watched_pairs().map(|(from, to)| (from.name.as_str(), to.name.as_str())).collect();
+        assert!(watched.contains(&("p3", "p9")) && watched.len() <= 51 * 50, "{}", watched.len());
+        assert!(
+            watched.iter().any(|(from, _)| *from == Hosts::LOAD) && watched.iter().any(|(_, to)| *to == Hosts::LOAD)
+        );
+        let told = many.unwatched().unwrap();
+        assert!(
+            told.starts_with(&format!("of 250500 ordered pairs of hosts {} are measured", watched.len())),
+            "{told}"
+        );
     }
 
     #[test]

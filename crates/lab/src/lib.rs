@@ -54,6 +54,7 @@ mod testbed;
 mod timeline;
 mod trial;
 mod warmup;
+mod watched;
 mod witness;
 mod worker;
 

@@ -1,11 +1,15 @@
 //! Once a second, all observations go into the record: load, latencies, links, probes, processors, deaths.
 
-use std::{collections::BTreeMap, fs::File, io};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs::File,
+    io,
+};
 
 use brownout_cluster::Cluster;
 use brownout_load::{Bucket, Engine, Live};
 use brownout_machine::{Processors, threads, waits_are_counted};
-use brownout_network::{Host, LinkControl, Network};
+use brownout_network::{Host, Link, LinkControl, LinkCounters, Network};
 use brownout_probe::{ProbeSample as Probe, Probes};
 use brownout_record::{
     ClockRow, CpuRow, Event, HostCounterRow, LinkRow, LoadRow, ProbeRow, ProbeSample, Recorder, WitnessRow,
@@ -42,6 +46,8 @@ pub struct Observer<'a> {
     network: &'a Network,
     cluster: &'a mut Cluster,
     probes: &'a Probes,
+    /// The links that are measured.
+    watched: HashSet<Link>,
     overlay_probes: Option<&'a Probes>,
     witnesses: &'a Witnesses,
     evidence: &'a DatabaseEvidence,
@@ -134,6 +140,7 @@ impl<'a> Observer<'a> {
             network,
             cluster,
             probes,
+            watched: probes.links().iter().copied().collect(),
             overlay_probes,
             witnesses,
             evidence,
@@ -403,7 +410,10 @@ impl<'a> Observer<'a> {
         let (starts_ns, length_ns) = (self.recorder.at(self.links_read_ns), (now_ns - self.links_read_ns).max(1));
         self.links_read_ns = now_ns;
         let name = |host| self.network.name(host).unwrap_or_default().to_owned();
-        let carried = counters.into_iter().filter(|counters| self.network.carries(counters.link));
+        // Of many links some are measured; but of none the emulator may drop anything of itself.
+        let is_told =
+            |counters: &LinkCounters| self.watched.contains(&counters.link) || counters.dropped_by_emulator() > 0;
+        let carried = counters.into_iter().filter(|counters| self.network.carries(counters.link)).filter(is_told);
         self.links.extend(carried.map(|counters| LinkRow {
             starts_ns,
             length_ns,

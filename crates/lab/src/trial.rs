@@ -152,7 +152,8 @@ impl Trial<'_> {
         let Testbed { network, cluster, capabilities, controls, attached, .. } = testbed;
         let network: &Network = network;
         let measured_ns = monotonic_ns();
-        let probes = Arc::new(Probes::start(network, crate::plan::probe_interval(hosts))?);
+        let probes = Probes::start_on(network, &controls.watched(hosts), crate::plan::probe_interval(hosts));
+        let probes = Arc::new(probes?);
         let above = network.overlay().map(|overlay| Probes::start(overlay, crate::plan::probe_interval(hosts)));
         let overlay_probes = above.transpose()?;
         // Containers have one of their own.

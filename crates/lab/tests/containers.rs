@@ -275,6 +275,23 @@ fn a_file_for_a_lab_can_be_moved_to_containers_and_what_is_not_used_is_told() {
 }
 
 #[test]
+fn of_many_containers_a_part_of_the_pairs_is_looked_at_and_the_plan_says_so() {
+    let many = found((1..=120).map(|number| container(number, &[])).collect());
+    // As in a lab of fifty nodes it takes longer: each pair is probed less often.
+    let phases = "{ warm-up: 20s, baseline: 120s, fault: 120s, recovery: 120s }";
+    let text =
+        format!("{GROUND}{REST}{SLOW}").replace("{ warm-up: 20s, baseline: 30s, fault: 60s, recovery: 60s }", phases);
+    let plan = Plan::new(&source(&text, &many)).unwrap();
+    assert!(plan.warnings.iter().any(|one| one.contains("of 14520 ordered pairs of hosts")), "{:?}", plan.warnings);
+    let hosts = &plan.layout.hosts;
+    let looked_at = plan.faults[0].record(0, hosts).severities[0].expectations.clone();
+    assert_eq!(looked_at.len(), hosts.watched_pairs().count());
+    // All that is hit has room.
+    assert_eq!(looked_at.iter().filter(|one| one.hit).count(), 120);
+    assert_eq!(plan.faults[0].fault().unwrap().links().len(), 120);
+}
+
+#[test]
 fn containers_that_cannot_be_hosts_are_named_with_the_reason() {
     let with = |container: Container| {
         let mut all = three();

@@ -4,12 +4,12 @@
 //! it sent. Here all of it comes onto the time line of the run. What lies in intervals lies in those of the run; what several
 //! machines did together is added up.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
-    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow, LinkRow,
-    LoadRow, LostLoad, MachineClockRow, MachineRole, MachineRow, ProbeRow, ProbeSample, RecordError, Recorder, Run,
-    Stamp, Subject, WitnessRow, times, times::AddTo,
+    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, Histogram, HostCounterRow, LatencyRow,
+    LinkReading, LoadRow, LostLoad, MachineClockRow, MachineRole, MachineRow, ProbeRow, ProbeSample, RecordError,
+    Recorder, Run, Stamp, Subject, WitnessRow, times, times::AddTo,
 };
 
 /// What a machine has recorded of a trial.
@@ -89,12 +89,9 @@ pub fn merge(
     parts: &[TrialPart<'_>],
 ) -> Result<(), RecordError> {
     let mut load = BTreeMap::new();
-    let (mut latencies, mut watches) = (BTreeMap::new(), BTreeMap::new());
     let (mut cpu, mut boots, mut faults) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for part in parts {
         add_load(part, intervals, &mut load)?;
-        add_latencies(part, intervals, part.run.latencies(part.trial, 0..u64::MAX)?, &mut latencies)?;
-        add_latencies(part, intervals, part.run.watches(part.trial, 0..u64::MAX)?, &mut watches)?;
         add_cpu(part, intervals, &mut boots, &mut cpu)?;
         add_faults(part, parts, &mut faults)?;
     }
@@ -104,8 +101,8 @@ pub fn merge(
             copy(part, intervals, trial, recorder)?;
         }
         load.into_values().try_for_each(|row| recorder.load(trial, &row.row()))?;
-        latencies.into_iter().try_for_each(|(key, sum)| recorder.latency(trial, &sum.row(key)))?;
-        watches.into_iter().try_for_each(|(key, sum)| recorder.watch(trial, &sum.row(key)))?;
+        merge_latencies(intervals, parts, Run::latencies, |row| recorder.latency(trial, row))?;
+        merge_latencies(intervals, parts, Run::watches, |row| recorder.watch(trial, row))?;
         cpu.into_values().try_for_each(|row| recorder.cpu(trial, &row))?;
         faults.into_values().try_for_each(|fault| recorder.fault(trial, &fault))
     })
@@ -119,9 +116,9 @@ fn copy(part: &TrialPart<'_>, intervals: Intervals, trial: u32, recorder: &Recor
         let error_ns = row.error_ns + error_ns;
         recorder.event(&Event { trial: Some(trial), at_ns, error_ns, ..row })?;
     }
-    for row in run.links(part.trial, 0..u64::MAX)? {
-        recorder.link(trial, &LinkRow { starts_ns: part.at(row.starts_ns)?, ..row })?;
-    }
+    run.each_link(part.trial, 0..u64::MAX, |row| {
+        recorder.link_as_read(trial, &LinkReading { starts_ns: part.at(row.starts_ns)?, ..row })
+    })?;
     for row in run.probes(part.trial)? {
         let sample = |sample: ProbeSample| Ok(ProbeSample { sent_ns: part.at(sample.sent_ns)?, ..sample });
         let samples = row.samples.into_iter().map(sample).collect::<Result<_, RecordError>>()?;
@@ -202,38 +199,62 @@ fn add_load(part: &TrialPart<'_>, intervals: Intervals, sums: &mut BTreeMap<u64,
 /// Start of the interval, operation, coordinator, outcome.
 type LatencyKey = (u64, String, String, String);
 
-struct LatencySum {
-    count: u64,
-    wait: Histogram,
-    service: Histogram,
-    response: Histogram,
-}
+/// So many intervals are merged at once: all of a long trial with many coordinators would fit into no memory.
+const AT_ONCE: u64 = 30;
 
-impl LatencySum {
-    fn row(self, (starts_ns, statement, coordinator, outcome): LatencyKey) -> LatencyRow {
-        let LatencySum { count, wait, service, response } = self;
-        let times = |histogram: &Histogram| EncodedTimes::from(histogram);
-        let (wait, service, response) = (times(&wait), times(&service), times(&response));
-        LatencyRow { starts_ns, statement, coordinator, outcome, count, wait, service, response }
-    }
-}
-
-fn add_latencies(
-    part: &TrialPart<'_>,
+/// Merges the latencies that `read` reads of an interval of a record, and has `write` write them.
+fn merge_latencies(
     intervals: Intervals,
-    rows: Vec<LatencyRow>,
-    sums: &mut BTreeMap<LatencyKey, LatencySum>,
+    parts: &[TrialPart<'_>],
+    read: impl Fn(&Run, u32, Range<u64>) -> Result<Vec<LatencyRow>, RecordError>,
+    mut write: impl FnMut(&LatencyRow) -> Result<(), RecordError>,
 ) -> Result<(), RecordError> {
-    for row in rows {
-        let starts_ns = intervals.nearest(part.at(row.starts_ns)?);
-        let empty = || LatencySum { count: 0, wait: times::empty(), service: times::empty(), response: times::empty() };
-        let sum = sums.entry((starts_ns, row.statement, row.coordinator, row.outcome)).or_insert_with(empty);
-        sum.count += row.count;
-        row.wait.add_to(&mut sum.wait);
-        row.service.add_to(&mut sum.service);
-        row.response.add_to(&mut sum.response);
+    let senders = || parts.iter().filter(|part| part.machine.role == MachineRole::Load);
+    let mut ends_ns = 0;
+    for part in senders() {
+        // Where there are latencies, there is a row of the load.
+        ends_ns = part.run.load(part.trial)?.iter().map(|row| row.starts_ns + 1).fold(ends_ns, u64::max);
+    }
+    let mut pending: BTreeMap<LatencyKey, Vec<LatencyRow>> = BTreeMap::new();
+    let mut from_ns = 0;
+    while from_ns < ends_ns {
+        let to_ns = from_ns + AT_ONCE * intervals.length_ns;
+        // No row of any record that is read later can lie before this.
+        let mut whole_ns = u64::MAX;
+        for part in senders() {
+            for row in read(part.run, part.trial, from_ns..to_ns)? {
+                let starts_ns = intervals.nearest(part.at(row.starts_ns)?);
+                let key = (starts_ns, row.statement.clone(), row.coordinator.clone(), row.outcome.clone());
+                pending.entry(key).or_default().push(row);
+            }
+            if to_ns < ends_ns {
+                whole_ns = whole_ns.min(part.at(to_ns)?.saturating_sub(intervals.length_ns));
+            }
+        }
+        let later = pending.split_off(&(whole_ns, String::new(), String::new(), String::new()));
+        for (key, rows) in std::mem::replace(&mut pending, later) {
+            write(&together(key, rows))?;
+        }
+        from_ns = to_ns;
     }
     Ok(())
+}
+
+/// Those of several machines as one.
+fn together((starts_ns, statement, coordinator, outcome): LatencyKey, mut rows: Vec<LatencyRow>) -> LatencyRow {
+    if let [_] = rows[..]
+        && let Some(only) = rows.pop()
+    {
+        return LatencyRow { starts_ns, ..only };
+    }
+    let sum = |times: fn(&LatencyRow) -> &EncodedTimes| {
+        let mut sum = times::empty();
+        rows.iter().for_each(|row| times(row).add_to(&mut sum));
+        EncodedTimes::from(&sum)
+    };
+    let (wait, service, response) = (sum(|row| &row.wait), sum(|row| &row.service), sum(|row| &row.response));
+    let count = rows.iter().map(|row| row.count).sum();
+    LatencyRow { starts_ns, statement, coordinator, outcome, count, wait, service, response }
 }
 
 /// CPU time of all machines together, each of which is counted once, however many parts it makes. A part of which only operations are

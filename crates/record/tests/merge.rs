@@ -5,9 +5,9 @@
 use std::{collections::BTreeMap, path::Path};
 
 use brownout_record::{
-    CpuRow, Event, Expectation, FaultRecord, Histogram, Intervals, LatencyRow, LoadRow, MachineClockRow, MachineRole,
-    MachineRow, Period, ProbeRow, ProbeSample, Quantity, RecordError, Recorder, Run, Severity, Stamp, Subject,
-    TrialPart, merge,
+    CpuRow, Event, Expectation, FaultRecord, Histogram, Intervals, LatencyRow, LoadRow, LostLoad, MachineClockRow,
+    MachineRole, MachineRow, Period, ProbeRow, ProbeSample, Quantity, RecordError, Recorder, Run, Severity, Stamp,
+    Subject, TrialPart, merge,
 };
 use tempfile::TempDir;
 
@@ -150,6 +150,78 @@ fn operations_of_several_machines_are_added_up_and_the_sheet_still_balances() {
     assert_eq!((rows[0].stale, rows[0].withheld, rows[0].looked_for, rows[0].lost), (2, 4, 6, 8));
     assert_eq!(rows[0].lateness, (&histogram(&[200, 199])).into());
     assert_eq!(run.latencies(7, 0..u64::MAX).unwrap(), [latency_row(10 * S, 3, &[1_000, 2_000, 3_000])]);
+    drop(directory);
+}
+
+#[test]
+fn of_a_long_trial_each_interval_is_merged_whole() {
+    let written = |scheduled: u64| {
+        written(|recorder| {
+            (0..100).try_for_each(|second| {
+                recorder.load(1, &load_row(second * S, scheduled, 0))?;
+                recorder.latency(1, &latency_row(second * S, 1, &[second * 1_000 + scheduled]))
+            })
+        })
+    };
+    let (one, other) = (written(10), written(20));
+    let by = |ns: u64| move |at: u64| Some((at + ns, 50));
+    // The clock of one is a bit behind, of the other a bit ahead: at each border one is read before the other.
+    let (behind, ahead) = (by(10 * S - 30_000_000), by(10 * S + 30_000_000));
+    let (directory, run) = merged(&[
+        TrialPart {
+            machine: machine("l0", MachineRole::Load, &[]),
+            run: &one.run,
+            trial: 1,
+            on_run: &behind,
+            lost: None,
+        },
+        TrialPart {
+            machine: machine("l1", MachineRole::Load, &[]),
+            run: &other.run,
+            trial: 1,
+            on_run: &ahead,
+            lost: None,
+        },
+    ])
+    .unwrap();
+    let expected: Vec<LatencyRow> =
+        (0..100).map(|second| latency_row((10 + second) * S, 2, &[second * 1_000 + 10, second * 1_000 + 20])).collect();
+    assert_eq!(run.latencies(7, 0..u64::MAX).unwrap(), expected);
+    drop(directory);
+}
+
+#[test]
+fn the_share_of_a_load_that_was_lost_is_never_sent() {
+    let (one, lost) = (
+        written(|recorder| (0..4).try_for_each(|second| recorder.load(1, &load_row(second * S, 100, 0)))),
+        written(|recorder| {
+            recorder.load(1, &load_row(0, 100, 0))?;
+            recorder.latency(1, &latency_row(0, 99, &[1_000]))
+        }),
+    );
+    let on_run = |at: u64| Some((at + 10 * S, 50));
+    let due = |from_ns: u64, to_ns: u64| (to_ns - from_ns) / (S / 100);
+    let share = LostLoad { due: &due, from_ns: 0, until_ns: 4 * S, length_ns: S };
+    let (directory, run) = merged(&[
+        TrialPart {
+            machine: machine("l0", MachineRole::Load, &[]),
+            run: &one.run,
+            trial: 1,
+            on_run: &on_run,
+            lost: None,
+        },
+        TrialPart {
+            machine: machine("l1", MachineRole::Load, &[]),
+            run: &lost.run,
+            trial: 1,
+            on_run: &on_run,
+            lost: Some(share),
+        },
+    ])
+    .unwrap();
+    let rows = run.load(7).unwrap();
+    let sheet: Vec<_> = rows.iter().map(|row| (row.scheduled, row.sent, row.never_sent)).collect();
+    assert_eq!(sheet, [(200, 199, 1), (200, 100, 100), (200, 100, 100), (200, 100, 100)]);
     drop(directory);
 }
 

@@ -1,6 +1,6 @@
 //! The common part of all faults on links: an impairment on some ordered pairs of hosts, none on the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use brownout_base::Change;
 use brownout_network::{Impairment, Loss, RateLimit};
@@ -96,8 +96,9 @@ impl Fault for LinkFault {
     fn expectations(&self, hosts: &Hosts) -> Vec<Expectation> {
         let asked = asked(&self.impairment);
         let mut all = Vec::new();
-        for (from, to) in hosts.pairs() {
-            let hit = self.hit.iter().any(|(hit_from, hit_to)| *hit_from == from.name && *hit_to == to.name);
+        let struck: HashSet<(&str, &str)> = self.hit.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
+        for (from, to) in hosts.watched_pairs() {
+            let hit = struck.contains(&(from.name.as_str(), to.name.as_str()));
             all.extend(asked.iter().map(|(quantity, asked, tolerance)| Expectation {
                 subject: Subject::pair(from.name.clone(), to.name.clone()),
                 quantity: *quantity,

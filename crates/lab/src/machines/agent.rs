@@ -244,7 +244,7 @@ impl Running<'_> {
         let network: &Network = network;
         let measured_ns = monotonic_ns();
         let mesh = |stream| MachinesMesh { network, told: self.told, stream };
-        let links: Vec<_> = controls.by_name.values().copied().collect();
+        let links = controls.watched(hosts);
         let probes = Arc::new(Probes::start_on(&mesh(Stream::Probes), &links, probe_interval(hosts))?);
         let witnesses = Witnesses::start(needs, network, &mesh(Stream::Trains), network.mtu(), controls)?;
         let trains = witnesses.trains();
@@ -392,14 +392,14 @@ impl Running<'_> {
 /// Whether a fault hits something that is put in force on this machine. One that follows a role may.
 fn touches(fault: &dyn Fault, hosts: &Hosts, is_here: &dyn Fn(&str) -> bool) -> bool {
     use brownout_record::Subject;
+    let is_carried_here = |(from, to): &(String, String)| is_here(if from == Hosts::LOAD { to } else { from });
     let hit = fault.expectations(hosts).into_iter().filter(|one| one.hit);
-    let hits_here = |subject: &Subject| match subject {
-        Subject::Host { host } | Subject::Directory { host, .. } => is_here(host),
-        Subject::Pair { from, to } | Subject::Overlay { from, to } => {
-            is_here(if from == Hosts::LOAD { to } else { from })
-        }
+    let is_struck_here = |one: brownout_record::Expectation| match one.subject {
+        Subject::Host { host } | Subject::Directory { host, .. } => is_here(&host),
+        // Of many pairs not all are measured: what is hit, the fault itself says.
+        Subject::Pair { .. } | Subject::Overlay { .. } => false,
     };
-    fault.role().is_some() || hit.into_iter().any(|one| hits_here(&one.subject))
+    fault.role().is_some() || fault.links().iter().any(is_carried_here) || hit.into_iter().any(is_struck_here)
 }
 
 /// Tells the controller, and so all other machines, where the hosts of this one are.

@@ -189,9 +189,12 @@ impl Axis {
         offsets.and_then(|offsets| offsets.on_asking(axis_ns)).map(|(own_ns, _)| own_ns).ok_or_else(|| apart(machine))
     }
 
-    /// What is known of all other clocks at this moment, for the record.
+    /// What is known of other clocks at this moment, for the record: of all of them, or, of many, of some in turn.
     pub(super) fn rows(&self, own: &str, recorder: &Recorder) -> Vec<MachineClockRow> {
         let (clocks, now_ns) = (self.known(), monotonic_ns());
+        let others: Vec<&str> = clocks.machines().collect();
+        let turns = turns(others.len());
+        let turn = recorder.at(now_ns) / 1_000_000_000 % turns;
         let row = |other: &str| {
             let offset = clocks.newest(other)?.at(now_ns)?;
             Some(MachineClockRow {
@@ -202,7 +205,8 @@ impl Axis {
                 error_ns: offset.error_ns,
             })
         };
-        clocks.machines().filter_map(row).collect()
+        let in_turn = (0_u64..).zip(others).filter(|(place, _)| place % turns == turn);
+        in_turn.filter_map(|(_, other)| row(other)).collect()
     }
 
     /// All that was exchanged with the axis.
@@ -211,6 +215,15 @@ impl Axis {
         let all = self.known().exchanges(machine);
         all.into_iter().map(|one| [one.asked_ns, one.came_ns, one.answered_ns, one.heard_ns]).collect()
     }
+}
+
+/// What all machines together record of each other's clocks in a second, at most.
+const MOST_CLOCK_ROWS: usize = 2_000;
+
+/// In how many seconds each of so many others has its turn.
+fn turns(others: usize) -> u64 {
+    let at_once = (MOST_CLOCK_ROWS / (others + 1)).max(1);
+    others.div_ceil(at_once).max(1) as u64
 }
 
 fn apart(machine: &str) -> LabError {
@@ -392,6 +405,13 @@ mod tests {
         sender.send(ToPart::Hello { version: version.to_owned() }).unwrap();
         sender.send(ToPart::Look(nowhere)).unwrap();
         work(&line, Interrupts::unheard()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn few_clocks_are_recorded_each_second_and_many_in_turn() {
+        assert_eq!([0, 1, 3, 44].map(turns), [1; 4]);
+        // 100 machines record 2,000 rows in a second.
+        assert_eq!([99, 999].map(turns), [5, 500]);
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -36,7 +39,12 @@ pub(crate) struct ByPods {
     namespace: String,
     /// The run's name; none before there is one.
     run: Option<String>,
+    /// Pods of ours by machine, and when they were listed: a run starts a part on each within seconds.
+    listed: Mutex<Option<(Instant, Listed)>>,
 }
+
+/// By machine: the pod, and its container.
+type Listed = BTreeMap<String, (String, &'static str)>;
 
 /// A pod that was lost is replaced by then.
 const REPLACED_WITHIN: Duration = Duration::from_secs(60);
@@ -46,19 +54,32 @@ impl ByPods {
     /// All that take part in a run, whose directory this is.
     pub(crate) fn of_run(pods: &Pods, run: &Path) -> Result<ByPods, String> {
         let kubernetes = Kubernetes::connect().map_err(words)?;
-        Ok(ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: Some(name_of(run)) })
+        Ok(ByPods {
+            kubernetes,
+            namespace: pods.selection.namespace.clone(),
+            run: Some(name_of(run)),
+            listed: Mutex::default(),
+        })
     }
 
-    /// The pod of ours that a machine is, as it is now, and its container.
+    /// The pod of ours that a machine is, and its container, as they were at most a moment ago.
     fn pod_of(&self, machine: &str) -> Result<Option<(String, &'static str)>, KubernetesError> {
-        let mut agents = self.kubernetes.agents()?.into_iter();
-        if let Some(agent) = agents.find(|agent| agent.node == machine) {
-            return Ok(Some((agent.pod, manifests::AGENT)));
-        }
-        let Some(run) = &self.run else { return Ok(None) };
-        let mut loads = self.kubernetes.loads(run)?.into_iter();
-        let load = loads.find(|(number, _)| Pods::load(*number) == machine);
-        Ok(load.map(|(_, pod)| (pod, manifests::LOAD)))
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = listed.take().filter(|(at, known)| at.elapsed() < LOOK && known.contains_key(machine));
+        let (at, known) = match fresh {
+            Some(fresh) => fresh,
+            None => (Instant::now(), self.list()?),
+        };
+        let pod = known.get(machine).cloned();
+        *listed = Some((at, known));
+        Ok(pod)
+    }
+
+    fn list(&self) -> Result<Listed, KubernetesError> {
+        let agents = self.kubernetes.agents()?.into_iter().map(|agent| (agent.node, (agent.pod, manifests::AGENT)));
+        let loads = self.run.as_ref().map(|run| self.kubernetes.loads(run)).transpose()?.unwrap_or_default();
+        let loads = loads.into_iter().map(|(number, pod)| (Pods::load(number), (pod, manifests::LOAD)));
+        Ok(agents.chain(loads).collect())
     }
 }
 
@@ -120,7 +141,7 @@ pub(crate) fn find_pods(pods: &Pods) -> Result<ContainersFound, String> {
     }
     kubernetes.wait_for_agents(&nodes, &is_over).map_err(words)?;
     let services = kubernetes.services_of_one(&pods.selection.namespace).map_err(words)?;
-    let reach = ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: None };
+    let reach = ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: None, listed: Mutex::default() };
     let selection = |ids| Selection { by: By::Names(ids), socket: pods.socket.clone() };
     let selections: Vec<_> = of_node.into_iter().map(|(node, ids)| (node, selection(ids))).collect();
     let mut found = find_on(&reach, &selections)?;

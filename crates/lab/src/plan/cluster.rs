@@ -11,12 +11,16 @@ use brownout_units::Bytes;
 
 use super::check::Check;
 use crate::{
-    experiment::{CassandraChoice, EncryptionSection, EtcdChoice, FileError, InternodeChoice, Setting, one_of},
+    experiment::{
+        CassandraChoice, ContainersFound, EncryptionSection, EtcdChoice, FileError, InternodeChoice, Setting, one_of,
+    },
     hosts::Hosts,
 };
 
 /// Nodes in one lab. Links, and the probes on them, grow with the square.
 const MAX_NODES: u64 = 50;
+/// A network has a thousand hosts, of which one is all that lies outside.
+const MOST_CONTAINERS: usize = 999;
 /// With less, Cassandra 5.0 ends in OutOfMemoryError sooner or later (64 MiB: while starting).
 const MIN_HEAP: Bytes = Bytes(128 << 20);
 /// Keys of `cluster:` that only Cassandra has, and why etcd has not.
@@ -85,14 +89,21 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// How many nodes there are.
+    /// Refuses more containers than one network can have.
+    pub(super) fn containers(&self, found: &ContainersFound) -> Result<(), FileError> {
+        match found.containers.len() {
+            1..=MOST_CONTAINERS => Ok(()),
+            count => {
+                let message = format!("{count} containers cannot be hosts; choose 1 to {MOST_CONTAINERS}");
+                self.complain("ground", message)
+            }
+        }
+    }
+
+    /// How many nodes there are, of a lab or of a cluster that is only asked.
     pub(super) fn nodes(&self) -> Result<u8, FileError> {
         let section = &self.experiment.cluster;
-        let key = match (&self.experiment.found, section.is_external()) {
-            (Some(_), _) => "ground.containers",
-            (None, true) => "cluster.external",
-            (None, false) => "cluster.nodes",
-        };
+        let key = if section.is_external() { "cluster.external" } else { "cluster.nodes" };
         let nodes = section.nodes();
         match u8::try_from(nodes) {
             Ok(count) if (1..=MAX_NODES).contains(&nodes) => Ok(count),

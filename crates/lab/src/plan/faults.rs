@@ -40,7 +40,14 @@ struct Cut {
 }
 
 impl Check<'_> {
-    pub(super) fn faults(&self, hosts: &Hosts, phases: &[PlannedPhase]) -> Result<Vec<PlannedFault>, FileError> {
+    /// All of them, and the hosts, of whom those pairs are measured that are of use for these.
+    pub(super) fn faults(
+        &self,
+        hosts: &Hosts,
+        phases: &[PlannedPhase],
+    ) -> Result<(Vec<PlannedFault>, Hosts), FileError> {
+        // Until it is known what is hit, as many as there will be.
+        let hosts = &hosts.clone().watching(std::iter::empty());
         let phase = phases.iter().find(|phase| phase.phase == Phase::Fault).map_or(Delay::ZERO, |phase| phase.length);
         let mut planned = Vec::new();
         // Of each of them, the place of its entry in the file: a chaos plans many.
@@ -71,13 +78,16 @@ impl Check<'_> {
             planned.push(self.planned(&at, entry, fault, starts, ends)?);
             entries.push(index);
         }
-        for cast in casts(hosts, &planned) {
+        let severities = planned.iter().flat_map(|fault| &fault.severities);
+        let hosts = hosts.clone().watching(severities.flat_map(|fault| fault.links()));
+        for cast in casts(&hosts, &planned) {
+            let hosts = &hosts;
             self.overlaps(hosts, &planned, &cast, &entries)?;
             self.one_way_cuts(hosts, &cast, &entries)?;
             self.able(hosts, &cast, &entries)?;
             self.provable(hosts, phases, &cast, &entries)?;
         }
-        Ok(planned)
+        Ok((planned, hosts))
     }
 
     /// Refuses to cut one direction and not the other for so long that an encrypted overlay would lose both.

@@ -38,14 +38,16 @@ impl Layout {
     pub fn new(source: &Source, experiment: &Experiment) -> Result<Layout, FileError> {
         let check = Check { source, experiment };
         check.cluster()?;
-        let nodes = check.nodes()?;
         let (hosts, distances) = match (&experiment.found, experiment.cluster.is_external()) {
-            (Some(found), _) => (check.hosts_of(found)?, Vec::new()),
+            (Some(found), _) => {
+                check.containers(found)?;
+                (check.hosts_of(found)?, Vec::new())
+            }
             // Its network is not ours, and nothing is known of it.
-            (None, true) => (Hosts::new(nodes), Vec::new()),
+            (None, true) => (Hosts::new(check.nodes()?), Vec::new()),
             (None, false) => {
                 check.mtu()?;
-                check.network(nodes)?
+                check.network(check.nodes()?)?
             }
         };
         let hosts = hosts.running(experiment.cluster.kind());

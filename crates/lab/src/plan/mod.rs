@@ -93,12 +93,13 @@ impl Plan {
     pub fn new(source: &Source) -> Result<Plan, FileError> {
         let experiment = source.experiment()?;
         let check = Check { source, experiment: &experiment };
-        let layout = Layout::new(source, &experiment)?;
+        let mut layout = Layout::new(source, &experiment)?;
         check.refuse_faults_of_external()?;
-        let hosts = &layout.hosts;
-        let load = check.load(hosts)?;
+        let load = check.load(&layout.hosts)?;
         let phases = check.phases()?;
-        let faults = check.faults(hosts, &phases)?;
+        let (faults, hosts) = check.faults(&layout.hosts, &phases)?;
+        layout.hosts = hosts;
+        let hosts = &layout.hosts;
         let objective = check.objective(&phases, &load)?;
         let trials = check.count("trials", experiment.trials, 1..=MAX_TRIALS)?;
         let without_fault = experiment.without_fault.map(|count| check.count("without-fault", count, 0..=MOST_WITHOUT));
@@ -111,6 +112,7 @@ impl Plan {
         };
         let mut warnings = experiment.ignored.clone();
         warnings.extend(load.warnings.clone());
+        warnings.extend(hosts.unwatched());
         warnings.extend(faults.iter().filter_map(PlannedFault::unjudged));
         warnings.extend(windows::faint(hosts, &phases, &faults));
         warnings.extend(windows::brief(hosts, &faults));

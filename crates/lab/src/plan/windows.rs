@@ -36,7 +36,7 @@ const TRAINS: Delay = Delay::from_secs(10);
 
 /// Between two probes on each pair: as close as the prober's budget for all pairs together allows.
 pub fn probe_interval(hosts: &Hosts) -> Duration {
-    PROBE_EVERY.max(Probes::shortest_interval(hosts.pairs().count()))
+    PROBE_EVERY.max(Probes::shortest_interval(hosts.watched_pairs().count()))
 }
 
 impl Check<'_> {

@@ -124,6 +124,11 @@ impl Probes {
         std::mem::take(&mut *self.shared.settled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The links that are probed, in the network's order.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
     /// How well the prober itself did.
     pub fn health(&self) -> ProbeHealth {
         self.shared.health.read()
