@@ -89,6 +89,7 @@ bench: require-bench
 	$(CARGO) bench --locked -p brownout-network --bench emulator_vs_veth
 	$(CARGO) bench --locked -p brownout-network --bench overlays
 	$(CARGO) bench --locked -p brownout-network --bench ways
+	BROWNOUT=$(CURDIR)/$(BROWNOUT) $(CARGO) bench --locked -p brownout-lab --bench fleet
 	$(CARGO) bench --locked -p brownout-machine --bench idle
 	$(CARGO) bench --locked -p brownout-clock --bench clock_call
 	$(CARGO) bench --locked -p brownout-disk --bench passthrough

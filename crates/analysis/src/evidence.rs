@@ -1,6 +1,6 @@
 //! Everything that the run recorded of one trial, read once and put in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use brownout_record::{
     ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, MachineClockRow,
@@ -109,8 +109,10 @@ pub struct TrialEvidence {
     pub(crate) clocks: Vec<ClockRow>,
     /// The machines that made it; none: one did.
     pub(crate) machines: Vec<MachineRow>,
-    /// What they knew of each other's clocks, in order of time.
-    pub(crate) machine_clocks: Vec<MachineClockRow>,
+    /// The machine of each host; empty where one made it.
+    machine_of: HashMap<String, String>,
+    /// What they knew of each other's clocks, by machine and other one, in order of time.
+    pub(crate) machine_clocks: BTreeMap<String, BTreeMap<String, Vec<MachineClockRow>>>,
     /// Its CPU time.
     pub cpu: Vec<CpuRow>,
     /// Its faults.
@@ -170,6 +172,15 @@ impl TrialEvidence {
                 latencies: own,
             });
         }
+        let mut machine_clocks: BTreeMap<String, BTreeMap<String, Vec<MachineClockRow>>> = BTreeMap::new();
+        for row in run.machine_clocks(trial)? {
+            let known = machine_clocks.entry(row.machine.clone()).or_default();
+            known.entry(row.other.clone()).or_default().push(row);
+        }
+        let machines = run.machines(trial)?;
+        let machine_of = |machine: &MachineRow| {
+            machine.hosts.clone().into_iter().map(|host| (host, machine.machine.clone())).collect::<Vec<_>>()
+        };
         let mut evidence = TrialEvidence {
             row: row.clone(),
             ends_ns: row.starts_ns,
@@ -181,8 +192,9 @@ impl TrialEvidence {
             host_counters,
             witnesses: run.witnesses(trial)?,
             clocks: run.clocks(trial)?,
-            machines: run.machines(trial)?,
-            machine_clocks: run.machine_clocks(trial)?,
+            machine_of: machines.iter().flat_map(machine_of).collect(),
+            machines,
+            machine_clocks,
             cpu: run.cpu(trial)?,
             faults: run.faults(trial)?,
             database: run.evidence(trial)?,
@@ -198,12 +210,11 @@ impl TrialEvidence {
     /// How exactly the clocks of the machines of two hosts were known to the one that measures the link between them, at the worst, ns:
     /// 0 where both are on one, infinite where nothing is known. What comes from outside is measured where it arrives.
     pub(crate) fn clock_doubt_ns(&self, from: &str, to: &str) -> f64 {
-        let machine_of = |host: &str| self.machines.iter().find(|machine| machine.hosts.iter().any(|own| own == host));
-        let (Some(one), Some(other)) = (machine_of(from), machine_of(to)) else { return 0.0 };
-        if one.machine == other.machine {
+        let (Some(one), Some(other)) = (self.machine_of.get(from), self.machine_of.get(to)) else { return 0.0 };
+        if one == other {
             return 0.0;
         }
-        let known = self.machine_clocks.iter().filter(|row| row.machine == one.machine && row.other == other.machine);
+        let known = self.machine_clocks.get(one).and_then(|known| known.get(other)).into_iter().flatten();
         known.map(|row| row.error_ns as f64).reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 

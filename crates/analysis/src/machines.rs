@@ -115,31 +115,24 @@ pub(crate) fn meanwhile(evidence: &TrialEvidence) -> Vec<Meanwhile> {
 
 /// All of them; empty where one machine made all.
 pub(crate) fn machines(evidence: &TrialEvidence) -> Vec<MachineFindings> {
-    let clock = |machine: &str, other: &str| {
-        let rows = || evidence.machine_clocks.iter().filter(|row| row.machine == machine && row.other == other);
+    let clock = |(other, rows): (&String, &Vec<MachineClockRow>)| {
         let median = |of: fn(&MachineClockRow) -> f64| {
-            stats::quantile(&mut rows().map(of).collect::<Vec<_>>(), 0.5).unwrap_or_default()
+            stats::quantile(&mut rows.iter().map(of).collect::<Vec<_>>(), 0.5).unwrap_or_default()
         };
         MachineClock {
-            other: other.to_owned(),
+            other: other.clone(),
             ahead_ns: median(|row| row.ahead_ns as f64),
             error_ns: median(|row| row.error_ns as f64),
-            worst_ns: rows().map(|row| row.error_ns).max().unwrap_or_default(),
+            worst_ns: rows.iter().map(|row| row.error_ns).max().unwrap_or_default(),
         }
     };
     let senders = evidence.machines.iter().filter(|row| row.role == MachineRole::Load).count();
-    let findings = evidence.machines.iter().map(|row| {
-        let rows = evidence.machine_clocks.iter().filter(|one| one.machine == row.machine);
-        let mut others: Vec<&str> = rows.map(|one| one.other.as_str()).collect();
-        others.sort_unstable();
-        others.dedup();
-        MachineFindings {
-            machine: row.machine.clone(),
-            sends: row.role == MachineRole::Load,
-            hosts: row.hosts.clone(),
-            clocks: others.into_iter().map(|other| clock(&row.machine, other)).collect(),
-            lost: lost(evidence, &row.machine, senders),
-        }
+    let findings = evidence.machines.iter().map(|row| MachineFindings {
+        machine: row.machine.clone(),
+        sends: row.role == MachineRole::Load,
+        hosts: row.hosts.clone(),
+        clocks: evidence.machine_clocks.get(&row.machine).into_iter().flatten().map(clock).collect(),
+        lost: lost(evidence, &row.machine, senders),
     });
     findings.collect()
 }
