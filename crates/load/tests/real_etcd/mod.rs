@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "not every program uses all of it")]
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU8, Ordering},
     time::{Duration, Instant},
 };
 
@@ -27,9 +28,16 @@ pub struct Etcd {
     pub version: String,
 }
 
-/// A port that nobody has now. Nobody asks for it in the moment until etcd does.
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+/// An address of the loopback that no other cluster has, of this process or of another: on 127.0.0.1 others' connections take ports, too.
+fn own_address() -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [.., second, third] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 + second % 64, third, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A port of that address that nobody has.
+fn free(address: Ipv4Addr) -> SocketAddr {
+    TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
 impl Etcd {
@@ -40,11 +48,12 @@ impl Etcd {
         let installed = etcd::provide(&wanted, &cache, &|step| eprintln!("{step}"), &|| false)
             .unwrap_or_else(|error| panic!("these tests need a real etcd: {error}"));
         let directory = tempfile::tempdir().expect("a directory for the data");
-        let peers: Vec<SocketAddr> = (0..count).map(|_| free()).collect();
+        let own = own_address();
+        let peers: Vec<SocketAddr> = (0..count).map(|_| free(own)).collect();
         let cluster: Vec<String> = peers.iter().zip(1..).map(|(peer, n)| format!("n{n}=http://{peer}")).collect();
         let mut members = Vec::new();
         for (peer, number) in peers.iter().zip(1..) {
-            let (name, client) = (format!("n{number}"), free());
+            let (name, client) = (format!("n{number}"), free(own));
             let output = std::fs::File::create(directory.path().join(format!("{name}.log"))).expect("a log");
             let process = Command::new(&installed.program)
                 .args(["--name", &name, "--initial-cluster-state", "new", "--log-level", "warn", "--logger", "zap"])
