@@ -174,6 +174,8 @@ fn what_a_load_was_still_to_send_when_it_was_lost_is_never_sent_and_the_trial_go
         let found = json(&brownout(&["show", record(out.path()).to_str().unwrap(), "--json"]));
         let trial = &found["trials"][0];
         assert_eq!(trial["balance"]["balances"], true, "{}", trial["balance"]);
+        let reasons = trial["invalid"].to_string();
+        assert!(reasons.contains("m3 is lost, which has made what operations are sent to"), "{reasons}");
         let machine = trial["machines"].as_array().unwrap().iter().find(|one| one["machine"] == "m3").unwrap();
         let share = |phase: &str| machine["lost"]["shares"][phase].as_f64().unwrap();
         assert!(share("baseline") == 0.0 && share("fault") > 0.3 && share("recovery") == 0.5, "{machine}");

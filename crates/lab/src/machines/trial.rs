@@ -523,6 +523,14 @@ impl Running<'_> {
         self.lost.insert(part.machine.clone());
         self.is_missing(part, why);
         if self.owner.as_ref() == Some(&part.machine) {
+            // Without a sign of life from here it ends by itself, and drops what it has made, while others still use it.
+            let text = format!(
+                "{} is lost, which has made what operations are sent to, and may have dropped it",
+                part.machine
+            );
+            if let Err(error) = self.seen("failed", &part.machine, &text) {
+                self.gone.get_or_insert(error);
+            }
             self.is_inherited();
         }
     }
