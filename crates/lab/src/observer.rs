@@ -382,21 +382,7 @@ impl<'a> Observer<'a> {
     fn empty_intervals(&mut self, now_ns: u64) -> Vec<LoadRow> {
         let mut rows = Vec::new();
         while self.filled_ns + INTERVAL_NS <= now_ns {
-            rows.push(LoadRow {
-                starts_ns: self.recorder.at(self.filled_ns),
-                length_ns: INTERVAL_NS,
-                settled: true,
-                scheduled: 0,
-                sent: 0,
-                never_sent: 0,
-                never_sent_by_operation: Default::default(),
-                stale: 0,
-                lateness: (&brownout_load::histogram()).into(),
-                stood_still_ns: 0,
-                withheld: 0,
-                looked_for: 0,
-                lost: 0,
-            });
+            rows.push(LoadRow::empty(self.recorder.at(self.filled_ns), INTERVAL_NS));
             self.filled_ns += INTERVAL_NS;
         }
         rows

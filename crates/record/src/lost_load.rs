@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{LatencyRow, LoadRow, times};
+use crate::{LatencyRow, LoadRow};
 
 /// What was to come from a load that was lost. Times are ns since the zero of its record, at which intervals begin.
 pub struct LostLoad<'a> {
@@ -30,7 +30,7 @@ impl LostLoad<'_> {
         while starts_ns < self.until_ns {
             let ends_ns = starts_ns + self.length_ns;
             let due = (self.due)(starts_ns.max(self.from_ns), ends_ns.min(self.until_ns));
-            let row = rows.entry(starts_ns).or_insert_with(|| silent(starts_ns, self.length_ns));
+            let row = rows.entry(starts_ns).or_insert_with(|| LoadRow::empty(starts_ns, self.length_ns));
             row.scheduled = row.scheduled.max(due);
             starts_ns = ends_ns;
         }
@@ -49,33 +49,15 @@ impl LostLoad<'_> {
     }
 }
 
-/// An interval in which nothing was sent.
-fn silent(starts_ns: u64, length_ns: u64) -> LoadRow {
-    LoadRow {
-        starts_ns,
-        length_ns,
-        settled: true,
-        scheduled: 0,
-        sent: 0,
-        never_sent: 0,
-        never_sent_by_operation: BTreeMap::new(),
-        stale: 0,
-        lateness: (&times::empty()).into(),
-        stood_still_ns: 0,
-        withheld: 0,
-        looked_for: 0,
-        lost: 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::times;
 
     const S: u64 = 1_000_000_000;
 
     fn row(starts_ns: u64, scheduled: u64, sent: u64) -> LoadRow {
-        LoadRow { scheduled, sent, settled: false, ..silent(starts_ns, S) }
+        LoadRow { scheduled, sent, settled: false, ..LoadRow::empty(starts_ns, S) }
     }
 
     fn ended(starts_ns: u64, outcome: &str, count: u64) -> LatencyRow {

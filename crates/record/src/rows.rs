@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EncodedTimes, Histogram, Quantity, Subject};
+use crate::{EncodedTimes, Histogram, Quantity, Subject, times};
 
 /// How a trial stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +189,27 @@ pub struct LoadRow {
     pub looked_for: u64,
     /// Those of `looked_for` that it did not find. 0 in runs of format 7 and before.
     pub lost: u64,
+}
+
+impl LoadRow {
+    /// An interval in which nothing was to start, and which is settled by that.
+    pub fn empty(starts_ns: u64, length_ns: u64) -> LoadRow {
+        LoadRow {
+            starts_ns,
+            length_ns,
+            settled: true,
+            scheduled: 0,
+            sent: 0,
+            never_sent: 0,
+            never_sent_by_operation: BTreeMap::new(),
+            stale: 0,
+            lateness: (&times::empty()).into(),
+            stood_still_ns: 0,
+            withheld: 0,
+            looked_for: 0,
+            lost: 0,
+        }
+    }
 }
 
 /// Latencies of one kind of operation in one interval.

@@ -433,19 +433,14 @@ impl Synthetic {
         recorder.load(
             trial,
             &LoadRow {
-                starts_ns,
-                length_ns: SECOND,
                 settled: !open,
                 scheduled: sent,
                 sent: sent + invented,
-                never_sent: 0,
-                never_sent_by_operation: Default::default(),
-                stale: 0,
                 lateness: times((0..sent).map(|at| lateness / 2 + lateness * at / sent.max(1))),
                 stood_still_ns: if late { self.stood_still } else { 0 },
                 withheld: if phase == "baseline" { self.withheld } else { 0 },
                 looked_for: 10,
-                lost: 0,
+                ..LoadRow::empty(starts_ns, SECOND)
             },
         )
     }

@@ -232,24 +232,8 @@ impl Scenario {
                 )?;
             }
         }
-        recorder.load(
-            1,
-            &LoadRow {
-                starts_ns,
-                length_ns: SECOND,
-                settled: true,
-                scheduled: sent,
-                sent,
-                never_sent: 0,
-                never_sent_by_operation: Default::default(),
-                stale: 0,
-                lateness: times([10_000]),
-                stood_still_ns: 0,
-                withheld: 0,
-                looked_for: 0,
-                lost: 0,
-            },
-        )
+        recorder
+            .load(1, &LoadRow { scheduled: sent, sent, lateness: times([10_000]), ..LoadRow::empty(starts_ns, SECOND) })
     }
 
     fn links(&self, recorder: &Recorder, subjects: &[(Subject, Scenario)], starts_ns: u64, noise: &mut Noise) -> Done {

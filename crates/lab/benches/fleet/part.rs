@@ -358,21 +358,8 @@ impl Part<'_> {
         let latencies = counts.into_iter().map(latency).collect();
         let mut lateness = Histogram::new(3).unwrap();
         lateness.record_n(60_000, scheduled).unwrap();
-        let load = LoadRow {
-            starts_ns,
-            length_ns: S,
-            settled: true,
-            scheduled,
-            sent: scheduled,
-            never_sent: 0,
-            never_sent_by_operation: BTreeMap::new(),
-            stale: 0,
-            lateness: EncodedTimes::from(&lateness),
-            stood_still_ns: 0,
-            withheld: 0,
-            looked_for: 0,
-            lost: 0,
-        };
+        let lateness = EncodedTimes::from(&lateness);
+        let load = LoadRow { scheduled, sent: scheduled, lateness, ..LoadRow::empty(starts_ns, S) };
         let rows = OperationRows { load, latencies, watches: Vec::new() };
         let mut record = self.record.take().unwrap();
         record.batch(|record| record.operations(TRIAL, &rows)).unwrap();

@@ -83,7 +83,7 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use brownout_load::Arrivals;
-    use brownout_record::{EncodedTimes, Histogram, LoadRow};
+    use brownout_record::LoadRow;
     use brownout_units::Rate;
 
     use super::*;
@@ -91,21 +91,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn rows(starts_ns: u64, scheduled: u64) -> OperationRows {
-        let load = LoadRow {
-            starts_ns,
-            length_ns: S,
-            settled: true,
-            scheduled,
-            sent: scheduled,
-            never_sent: 0,
-            never_sent_by_operation: BTreeMap::new(),
-            stale: 0,
-            lateness: EncodedTimes::from(&Histogram::new(3).unwrap()),
-            stood_still_ns: 0,
-            withheld: 0,
-            looked_for: 0,
-            lost: 0,
-        };
+        let load = LoadRow { scheduled, sent: scheduled, ..LoadRow::empty(starts_ns, S) };
         OperationRows { load, latencies: Vec::new(), watches: Vec::new() }
     }
 

@@ -1,5 +1,9 @@
 //! One trial over several machines, as the controller makes it.
 
+mod lost;
+mod shown;
+mod warm_up;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -21,11 +25,10 @@ use super::{
 use crate::{
     LabError,
     ground::Interrupts,
-    own_data, paces,
+    own_data,
     plan::{INTERVAL_NS, Phase, Plan},
-    progress::{Course, OperationTick, Progress, Tick},
+    progress::{Course, Progress},
     trial::record_end,
-    warmup::{self, Second, Settling},
 };
 
 /// Parts are attached, and have opened all that others need of them, by then.
@@ -38,10 +41,6 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(120);
 const AHEAD_NS: u64 = 1_500_000_000;
 /// A part has settled and given its record so long after the end, besides the time-out of operations.
 const OVER_WITHIN: Duration = Duration::from_secs(120);
-/// A part that has said nothing for so long is lost: it tells something in each interval.
-const SILENT: Duration = Duration::from_secs(15);
-/// What the event is called that a load is lost, and the trial goes on without it.
-const LOAD_LOST: &str = "load-lost";
 /// Between two looks at what parts say.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -337,79 +336,6 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Fills, floods and settles. Returns its end, on the axis, and why it ended.
-    fn warm_up(&mut self, starts: u64, length_ns: u64) -> Result<(u64, &'static str), LabError> {
-        let limit = starts + length_ns;
-        let loads = || self.fleet.with(MachineRole::Load);
-        loads().for_each(|part| part.tell(&ToPart::Fill));
-        loop {
-            let mark = self.next_mark();
-            self.until(mark, "warm-up (filling)")?;
-            let filled = self.sum(|tick| tick.filled);
-            if let Some(refused) = self.ticks.values().find_map(|tick| tick.refused.clone()) {
-                return Err(LabError::Trial(format!("the table cannot be filled: {refused}")));
-            }
-            if filled.1 > 0 && filled.0 >= filled.1 {
-                break;
-            }
-            if mark >= limit {
-                return Err(LabError::Trial(format!(
-                    "the warm-up ended before the table was full ({} of {} rows); give phases.warm-up more time, or write fewer \
-                     rows: load.population",
-                    filled.0, filled.1
-                )));
-            }
-        }
-        let plan = self.trial.plan;
-        let from_ns = self.ahead();
-        self.tell_loads(&ToPart::Flood { from_ns });
-        let until = (starts + (length_ns as f64 * warmup::FLOOD_SHARE) as u64).max(from_ns + 3 * INTERVAL_NS);
-        let mut flood = Vec::new();
-        while self.axis_now() < until {
-            let mark = self.next_mark();
-            self.until(mark, "warm-up (flood)")?;
-            if mark > from_ns + INTERVAL_NS {
-                flood.push(self.per_second(|tick| tick.delivered));
-            }
-        }
-        let newer = &flood[flood.len() / 2..];
-        let capacity = newer.iter().sum::<f64>() / newer.len().max(1) as f64;
-        let (measured, words) = paces::measured(plan, capacity)?;
-        let from_ns = self.ahead();
-        self.tell_loads(&ToPart::Measure { capacity, from_ns });
-        self.shares.measure(measured, from_ns - self.here.axis_ns);
-        let text = format!("the flood was answered at {capacity:.0}/s; the load from here on is {words}");
-        self.seen("capacity", "load", &text)?;
-        self.progress.note(&text);
-        self.until(from_ns, "warm-up (flood)")?;
-        let mut settling = Settling::within(limit.saturating_sub(from_ns));
-        loop {
-            let mark = self.next_mark();
-            self.until(mark, "warm-up (settling)")?;
-            let second = Second {
-                offered: self.ticks.values().map(|tick| tick.offered).sum(),
-                delivered: self.ticks.values().map(|tick| tick.delivered).sum(),
-                p50_ns: self.ticks.values().map(|tick| tick.p50_ns).max().unwrap_or(0),
-            };
-            settling.add(second);
-            // The end is told ahead, so that it is later than this.
-            let ends = self.next_mark_after(self.ahead());
-            if settling.is_over() {
-                return Ok((ends, "stationary"));
-            }
-            if mark >= limit {
-                let Some(doubt) = settling.doubt() else { return Ok((ends, "stationary")) };
-                let text = format!(
-                    "the warm-up ended at its limit of {} s before latency was stationary: {doubt}; give phases.warm-up more time",
-                    length_ns / 1_000_000_000
-                );
-                self.seen("warning", "warm-up", &text)?;
-                self.progress.note(&text);
-                return Ok((ends, "limit"));
-            }
-        }
-    }
-
     /// What comes from now on: all parts know it, whatever becomes of the controller.
     fn tell_ahead(&mut self, starts: u64) {
         let phases = self.trial.plan.phases.iter().filter(|planned| planned.phase != Phase::WarmUp);
@@ -508,82 +434,6 @@ impl Running<'_> {
         }
     }
 
-    /// Parts that can be heard tell something in each interval, until their record comes.
-    fn miss_the_silent(&mut self) {
-        let now_ns = monotonic_ns();
-        for part in &self.fleet.parts {
-            let since_ns = now_ns - *self.heard_ns.entry(part.machine.clone()).or_insert(now_ns);
-            if self.is_there(part) && since_ns > SILENT.as_nanos() as u64 {
-                self.is_lost(part, &format!("it has said nothing for {} s", SILENT.as_secs()));
-            }
-        }
-    }
-
-    fn is_lost(&mut self, part: &Part, why: &str) {
-        self.lost.insert(part.machine.clone());
-        self.is_missing(part, why);
-        if self.owner.as_ref() == Some(&part.machine) {
-            // Without a sign of life from here it ends by itself, and drops what it has made, while others still use it.
-            let text = format!(
-                "{} is lost, which has made what operations are sent to, and may have dropped it",
-                part.machine
-            );
-            if let Err(error) = self.seen("failed", &part.machine, &text) {
-                self.gone.get_or_insert(error);
-            }
-            self.is_inherited();
-        }
-    }
-
-    /// Goes on without a part, where that can be.
-    fn is_missing(&mut self, part: &Part, why: &str) {
-        let failed = match self.goes_on_without(part) {
-            true => self.without(part, why).err(),
-            false => Some(part.failed(why)),
-        };
-        if let Some(failed) = failed {
-            self.gone.get_or_insert(failed);
-        }
-    }
-
-    /// Another load drops in the end what one has made that does not.
-    fn is_inherited(&mut self) {
-        let heir = self.fleet.with(MachineRole::Load).find(|other| self.is_there(other));
-        self.owner = heir.map(|heir| heir.machine.clone());
-        heir.into_iter().for_each(|heir| heir.tell(&ToPart::Inherit));
-    }
-
-    fn is_there(&self, part: &Part) -> bool {
-        !self.ended.contains_key(&part.machine) && !self.lost.contains(&part.machine)
-    }
-
-    /// Whether the trial does: all know what is to come, and others still send.
-    fn goes_on_without(&self, part: &Part) -> bool {
-        let is_other = |other: &Part| other.machine != part.machine && !self.missing.contains(&other.machine);
-        self.ends_ns.is_some() && part.role == MachineRole::Load && self.fleet.with(MachineRole::Load).any(is_other)
-    }
-
-    /// Tells that the trial goes on without a load: what is still to come from it is never sent.
-    fn without(&mut self, part: &Part, why: &str) -> Result<(), LabError> {
-        let machine = &part.machine;
-        self.missing.insert(machine.clone());
-        self.ticks.remove(machine);
-        let now_ns = monotonic_ns();
-        let last_ns = self.heard_ns.get(machine).copied().unwrap_or(now_ns);
-        self.progress.note(&format!(
-            "WARNING: {machine} is lost ({why}); the trial goes on, and what is still to come from there is never sent"
-        ));
-        let event = Event {
-            trial: Some(self.trial.row.trial),
-            at_ns: self.recorder.at(last_ns),
-            error_ns: now_ns - last_ns,
-            kind: LOAD_LOST.to_owned(),
-            subject: machine.clone(),
-            text: why.to_owned(),
-        };
-        Ok(self.recorder.batch(|recorder| recorder.event(&event))?)
-    }
-
     fn over(&mut self, part: &Part, message: FromPart, record: PathBuf) {
         let FromPart::Over { failure, interrupted, exchanges, zero_ns, .. } = message else { return };
         let exchange = |[asked_ns, came_ns, answered_ns, heard_ns]: [u64; 4]| Exchange {
@@ -640,45 +490,6 @@ impl Running<'_> {
     fn per_second(&self, of: impl Fn(&PartTick) -> u64) -> f64 {
         let one = |tick: &PartTick| if tick.seconds > 0.0 { of(tick) as f64 / tick.seconds } else { 0.0 };
         self.ticks.values().map(one).sum()
-    }
-
-    fn show(&mut self, phase: &str, ends_ns: u64) {
-        let left = Duration::from_nanos(ends_ns.saturating_sub(monotonic_ns()));
-        let plan = self.trial.plan;
-        let now = plan.phases.iter().position(|planned| phase.starts_with(planned.phase.name()));
-        let behind: Duration =
-            plan.phases.iter().skip(now.map_or(0, |at| at + 1)).map(|one| one.length.duration()).sum();
-        let mut coordinators: BTreeMap<String, u64> = BTreeMap::new();
-        let mut operations: BTreeMap<String, OperationTick> = BTreeMap::new();
-        let mut faults: Vec<String> = Vec::new();
-        for tick in self.ticks.values() {
-            for (name, median) in &tick.coordinators {
-                // Of several medians the largest is shown.
-                let known = coordinators.entry(name.clone()).or_default();
-                *known = (*known).max(*median);
-            }
-            for (name, ok, timed_out, p50_ns) in &tick.operations {
-                let empty = || OperationTick { name: name.clone(), ok: 0, timed_out: 0, p50_ns: 0 };
-                let sum = operations.entry(name.clone()).or_insert_with(empty);
-                (sum.ok, sum.timed_out, sum.p50_ns) = (sum.ok + ok, sum.timed_out + timed_out, sum.p50_ns.max(*p50_ns));
-            }
-            faults.extend(tick.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
-        }
-        self.progress.tick(&Tick {
-            course: self.trial.course,
-            left_of_run: left + behind + self.trial.course.behind,
-            phase: phase.to_owned(),
-            left,
-            offered: self.per_second(|tick| tick.offered),
-            delivered: self.per_second(|tick| tick.delivered),
-            failed: self.ticks.values().map(|tick| tick.failed).sum(),
-            p50_ns: self.ticks.values().map(|tick| tick.p50_ns).max().unwrap_or(0),
-            p99_ns: self.ticks.values().map(|tick| tick.p99_ns).max().unwrap_or(0),
-            coordinators: coordinators.into_iter().collect(),
-            operations: operations.into_values().collect(),
-            faults,
-            busy: self.ticks.values().map(|tick| tick.busy).fold(0.0, f64::max),
-        });
     }
 
     /// Waits until all parts that are still there have healed and given their records. At once: something went wrong, and they are
