@@ -15,10 +15,10 @@ use crate::{
     ground::{self, Interrupts, Walls},
     labs::{self, Room},
     machine,
-    machines::{self, Asked, LoadPods},
+    machines::{self, LoadPods},
     progress::Progress,
     provided::Found,
-    request::{INSIDE, Request, RunRequest},
+    request::{Asked, INSIDE, Request, RunRequest},
     run_directory::{self, RunDirectory},
     selftest,
     software::Software,
@@ -91,10 +91,7 @@ pub fn launch(
         }
     };
     let request = Request::Run(Box::new(RunRequest {
-        file: source.file().to_owned(),
-        text: source.text().to_owned(),
-        set: options.set.clone(),
-        attached: source.attached(),
+        asked: Asked::of(source, &options.set),
         provided: match found {
             Some(found) => found.in_directory(directory.path()),
             None => machines::provided(directory.path(), software.unwrap_or_default()),
@@ -123,16 +120,9 @@ pub fn launch(
 
 /// What the nodes of a cluster run that only other machines reach.
 fn surveyed(source: &Source, design: &Design, options: &RunOptions) -> Result<Vec<Software>, LabError> {
-    let all = &design.first().layout.machines;
-    let first = all.first().ok_or_else(|| LabError::Machine("there are no machines".to_owned()))?;
-    let asked = Asked {
-        file: source.file().to_owned(),
-        text: source.text().to_owned(),
-        set: options.set.clone(),
-        attached: source.attached(),
-    };
-    let reach = machines::reach(&design.first().layout, &options.out)?;
-    machines::survey(&*reach, &first.name, asked)
+    let layout = &design.first().layout;
+    let reach = machines::reach(layout, &options.out)?;
+    machines::survey(&*reach, &layout.machines, Asked::of(source, &options.set))
 }
 
 /// In the lab's first process: does what it was asked, and returns its exit code. `view` makes the

@@ -4,7 +4,11 @@ use std::{collections::BTreeMap, os::fd::RawFd, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{provided::Provided, shares::Labs};
+use crate::{
+    experiment::{FileError, Source},
+    provided::Provided,
+    shares::Labs,
+};
 
 /// The hidden command that the lab's first process is started with.
 pub const INSIDE: &str = "inside-lab";
@@ -20,13 +24,34 @@ pub(crate) enum Request {
     ByHand(Box<LabRequest>),
 }
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct RunRequest {
+/// An experiment, as it is known everywhere.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Asked {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
     pub(crate) set: Vec<String>,
-    /// Files that the experiment names, by path.
+    /// Files that it names, and containers that were found for it, by path or name.
     pub(crate) attached: BTreeMap<String, String>,
+}
+
+impl Asked {
+    /// What a file says, with these assignments.
+    pub(crate) fn of(source: &Source, set: &[String]) -> Asked {
+        let (file, text) = (source.file().to_owned(), source.text().to_owned());
+        Asked { file, text, set: set.to_vec(), attached: source.attached() }
+    }
+
+    /// The file with what was set in it, and with all that was found for it.
+    pub(crate) fn source(&self) -> Result<Source, FileError> {
+        let mut source = Source::from_text(&self.file, self.text.clone())?.with_attached(self.attached.clone());
+        self.set.iter().try_for_each(|assignment| source.set(assignment))?;
+        Ok(source)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RunRequest {
+    pub(crate) asked: Asked,
     pub(crate) provided: Provided,
     pub(crate) started_unix_ms: u64,
     pub(crate) keep: bool,

@@ -103,8 +103,11 @@ pub fn resume(path: &Path, file: Option<&Path>, more: More) -> Result<Resumed, L
         set = extended(&Design::new(&source)?, &set, more);
         source = read(&set)?;
     }
-    let design = Design::new(&source)?;
-    refuse_other_containers(&design, &source)?;
+    let mut design = Design::new(&source)?;
+    if let Some(moved) = containers_now(&design, &source)? {
+        source = moved;
+        design = Design::new(&source)?;
+    }
     let settled = Made::read(path, design.attempts)?.settled;
     let missing = Planner::new(&design).only(only).missing(&settled);
     let failed = |source| LabError::Directory { doing: "find", path: path.to_owned(), source };
@@ -144,19 +147,21 @@ fn refuse_another_file(file: &Path, differences: &[String]) -> Result<(), LabErr
     )))
 }
 
-/// Trials of one run are made on the same containers; they may have been started again.
-fn refuse_other_containers(design: &Design, source: &Source) -> Result<(), LabError> {
-    let found = design.layouts().into_iter().find_map(|layout| layout.containers.as_ref());
-    let Some(found) = found else { return Ok(()) };
-    let differences = match source.elsewhere_now()? {
-        Some(now) => found.differences(&now),
-        None => return found.again().map(drop).map_err(LabError::Resume),
+/// Trials of one run are made on the same containers; they may have been started again. Pods may be elsewhere now: then the file is
+/// returned with them as they are.
+fn containers_now(design: &Design, source: &Source) -> Result<Option<Source>, LabError> {
+    let layout = design.layouts().into_iter().find(|layout| layout.containers.is_some());
+    let Some((layout, found)) = layout.and_then(|layout| Some((layout, layout.containers.as_ref()?))) else {
+        return Ok(None);
     };
-    match differences.is_empty() {
-        true => Ok(()),
-        false => {
-            Err(LabError::Resume(format!("{}; begin a new run with those that are there now", differences.join("; "))))
-        }
+    let Some(now) = source.elsewhere_now()? else {
+        found.again().map_err(LabError::Resume)?;
+        return Ok(None);
+    };
+    let others = if layout.pods.is_some() { found.others(&now) } else { found.differences(&now) };
+    match others.is_empty() {
+        true => Ok(layout.pods.is_some().then(|| source.clone().with_pods(&now))),
+        false => Err(LabError::Resume(format!("{}; begin a new run with those that are there now", others.join("; ")))),
     }
 }
 

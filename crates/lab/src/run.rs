@@ -1,18 +1,18 @@
 //! Inside of the lab: all trials of a design that are missing, by one lab after the other or by several at once.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{Mutex, atomic::AtomicU32},
     thread,
 };
 
 use brownout_machine::{Awake, Processors, available_memory, bind_this_thread, cpu_list};
-use brownout_record::{Recorder, Run};
+use brownout_record::{RecordError, Recorder, Run};
 
 use crate::{
     LabError,
     design::Design,
-    experiment::Source,
     faults::Needs,
     ground::Interrupts,
     labs::{Labelled, Shared},
@@ -20,7 +20,7 @@ use crate::{
     made::Made,
     planner::{self, Planner},
     progress::Progress,
-    request::RunRequest,
+    request::{Asked, RunRequest},
     resume::{SABOTAGE, refuse_other_software},
     spec::LabSpec,
     stand::Stands,
@@ -30,8 +30,8 @@ use crate::{
 
 /// Runs every trial that is missing, records everything.
 pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut dyn Progress) -> Result<(), LabError> {
-    let mut source = Source::from_text(&request.file, request.text.clone())?.with_attached(request.attached.clone());
-    request.set.iter().try_for_each(|assignment| source.set(assignment))?;
+    let Asked { file, set, attached, .. } = &request.asked;
+    let source = request.asked.source()?;
     let mut design = Design::new(&source)?;
     let path = request.provided.directory.join("run.db");
     if request.resumes {
@@ -52,12 +52,12 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
         recorder.json("design", &planner::description(&design, request.only, request.labs.count()))?;
         cells.iter().try_for_each(|row| recorder.cell(row))?;
         recorder.document("experiment", source.text())?;
-        recorder.document("experiment path", &request.file.display().to_string())?;
-        recorder.set(&request.set)?;
+        recorder.document("experiment path", &file.display().to_string())?;
+        recorder.set(set)?;
         if request.sabotage {
             recorder.document(SABOTAGE, "faults are acknowledged and not put in force")?;
         }
-        request.attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
+        write_attached(recorder, attached)
     })?;
     let made = Made::read(&path, design.attempts)?;
     let result = trials(request, design, made, interrupts, &mut recorder, progress);
@@ -68,6 +68,11 @@ pub(crate) fn run(request: &RunRequest, interrupts: Interrupts, progress: &mut d
     }
     let finished = recorder.finish();
     result.and(finished.map_err(LabError::from))
+}
+
+/// Writes what the experiment names, as [`crate::resume`] reads it.
+pub(crate) fn write_attached(recorder: &Recorder, attached: &BTreeMap<String, String>) -> Result<(), RecordError> {
+    attached.iter().try_for_each(|(path, text)| recorder.document(&format!("file {path}"), text))
 }
 
 /// Makes the cells of a search that its record has, so that they keep their numbers.
@@ -125,8 +130,9 @@ fn over_machines(
     recorder: &mut Recorder,
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
-    let all = design.first().layout.machines.clone();
-    let reach = machines::reach(&design.first().layout, &request.provided.directory)?;
+    let layout = &design.first().layout;
+    let reach = machines::reach(layout, &request.provided.directory)?;
+    let machines = Machines::new(request, &*reach, layout);
     let shared = Shared::new(design, request.only, made, request.labs.clone(), 1, interrupts);
     let processors = Processors::of_this_process();
     let worker = Worker {
@@ -136,7 +142,7 @@ fn over_machines(
         processors: cpu_list(processors.cpus()),
         cores: processors.whole(),
         idle: "",
-        ground: Ground::Machines(Machines::new(request, &*reach, &all)),
+        ground: Ground::Machines(Box::new(machines)),
         needs: &[],
         recorder,
         progress,

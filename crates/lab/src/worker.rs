@@ -8,7 +8,7 @@ use brownout_record::{Environment, Event, Recorder, TrialRow};
 
 use crate::{
     LabError,
-    design::PlannedTrial,
+    design::{Design, PlannedTrial},
     faults::Needs,
     ground::NO_PRIVILEGE,
     labs::{Ready, Shared},
@@ -17,6 +17,7 @@ use crate::{
     made::judged_now,
     progress::Progress,
     request::RunRequest,
+    run::write_attached,
     stand::Stands,
     testbed::{Testbed, TestbedSettings, settings},
     timeline::TimeLine,
@@ -47,7 +48,7 @@ pub(crate) enum Ground<'a> {
     /// A network and a cluster on this machine.
     Stands(Box<Stands<'a>>),
     /// Several machines, each of which makes a part.
-    Machines(Machines<'a>),
+    Machines(Box<Machines<'a>>),
 }
 
 impl Worker<'_> {
@@ -61,13 +62,7 @@ impl Worker<'_> {
     }
 
     fn trials(&mut self) -> Result<(), LabError> {
-        let request = self.request;
-        let row = |design: &crate::Design, cell: usize| {
-            design.cell_row(cell, |cluster| request.provided.database_of(cluster))
-        };
-        while let Some(Ready { planned, mut attempts, most_attempts }) =
-            self.shared.take(self.lab, self.recorder, &row)?
-        {
+        while let Some(Ready { planned, mut attempts, most_attempts }) = self.next()? {
             let mut lesson = None;
             while attempts < most_attempts && lesson.is_none() {
                 attempts += 1;
@@ -79,8 +74,32 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// The next trial that is this lab's.
+    fn next(&mut self) -> Result<Option<Ready>, LabError> {
+        let provided = match &self.ground {
+            Ground::Stands(_) => &self.request.provided,
+            Ground::Machines(machines) => machines.provided(),
+        };
+        let row = |design: &Design, cell: usize| design.cell_row(cell, |cluster| provided.database_of(cluster));
+        self.shared.take(self.lab, self.recorder, &row)
+    }
+
+    /// Hosts that were moved since the last trial are taken where they are now.
+    fn follow_hosts(&mut self) -> Result<(), LabError> {
+        let Ground::Machines(machines) = &mut self.ground else { return Ok(()) };
+        let Some((moves, source)) = machines.look_again(self.shared.interrupts())? else { return Ok(()) };
+        self.shared.hosts_moved(&source)?;
+        self.recorder.batch(|recorder| write_attached(recorder, &source.attached()))?;
+        for text in moves {
+            self.progress.note(&text);
+            write(self.recorder, None, "moved", text)?;
+        }
+        Ok(())
+    }
+
     /// Tries a trial once; none if it failed.
     fn attempt(&mut self, planned: PlannedTrial, attempt: u32, most: u32) -> Result<Option<Judged>, LabError> {
+        self.follow_hosts()?;
         let begun = self.shared.attempt(planned, attempt)?;
         let row = TrialRow {
             planned: planned.number,
@@ -183,13 +202,17 @@ impl Worker<'_> {
 
 /// Records what ended a trial, or the run.
 pub(crate) fn tell(recorder: &mut Recorder, trial: Option<u32>, kind: &str, error: &LabError) -> Result<(), LabError> {
+    write(recorder, trial, kind, error.to_string())
+}
+
+fn write(recorder: &mut Recorder, trial: Option<u32>, kind: &str, text: String) -> Result<(), LabError> {
     let event = Event {
         trial,
         at_ns: recorder.at(monotonic_ns()),
         error_ns: 0,
         kind: kind.to_owned(),
         subject: if trial.is_some() { "trial" } else { "run" }.to_owned(),
-        text: error.to_string(),
+        text,
     };
     Ok(recorder.batch(|recorder| recorder.event(&event))?)
 }

@@ -130,12 +130,38 @@ fn the_same_containers_may_have_been_started_again_and_others_are_told() {
     assert_eq!(told.len(), 4, "{told:?}");
     for (told, words) in told.iter().zip([
         "cassandra-1 is another container: it was 000000000000 and is aaaaaaaaaaaa",
-        "cassandra-2 had the address 172.18.0.3 and has 172.18.0.9",
         "cassandra-3 is not there any more",
         "cassandra-4 was not there",
+        "cassandra-2 had the address 172.18.0.3 and has 172.18.0.9",
     ]) {
         assert_eq!(told, words);
     }
+}
+
+#[test]
+fn the_same_pods_may_be_elsewhere_or_made_anew_and_are_the_same() {
+    let on = |container: Container, machine: &str| {
+        let pod = format!("db/{}/node", container.name);
+        changed(changed(container, "pod", json!(pod)), "machine", json!(machine))
+    };
+    let pods = |machines: [&str; 3]| {
+        found(three().containers.into_iter().zip(machines).map(|(container, machine)| on(container, machine)).collect())
+    };
+    let before = pods(["a", "b", "c"]);
+    assert_eq!(before.moves(&pods(["a", "b", "c"])), [""; 0]);
+    let mut now = pods(["a", "a", "c"]);
+    now.containers[0] = changed(now.containers[0].clone(), "id", json!("a".repeat(64)));
+    now.containers[1] = changed(now.containers[1].clone(), "addresses", json!(["172.18.0.9"]));
+    now.containers[2] = changed(now.containers[2].clone(), "addresses", json!(["172.18.0.7"]));
+    assert_eq!(before.others(&now), [""; 0]);
+    assert_eq!(
+        before.moves(&now),
+        [
+            "cassandra-1 was made anew",
+            "cassandra-2 was on b and is on a",
+            "cassandra-3 had the address 172.18.0.4 and has 172.18.0.7"
+        ]
+    );
 }
 
 #[test]

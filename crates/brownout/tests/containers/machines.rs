@@ -137,6 +137,7 @@ fn part_on(running: &Running, machine: &str) -> u32 {
 }
 
 #[test]
+#[ignore = "a minute; what is counted of a lost load is tested in lab and record, and on pods: make test-long"]
 fn what_a_load_was_still_to_send_when_it_was_lost_is_never_sent_and_the_trial_goes_on_without_it() {
     require_root();
     etcd();

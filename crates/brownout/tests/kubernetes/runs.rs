@@ -6,7 +6,7 @@ use brownout_record::{Event, Run, TrialState};
 use serde_json::Value;
 
 use super::{
-    cluster::{Following, etcd, kubectl, nothing_of_ours, permitted, run_as_jane, slow_follower},
+    cluster::{Following, etcd, kubectl, nothing_of_ours, permitted, run_as_jane, slow_follower, until},
     common::{both, json, only_run},
 };
 
@@ -148,6 +148,76 @@ fn assert_attached_again(out: &Path, host: &str) {
         sent.filter(|one| (back.at_ns..healed_ns.saturating_sub(500_000_000)).contains(&one.sent_ns)).collect();
     let late = again.iter().filter(|one| one.delay_ns.is_some_and(|delay| delay > 45_000_000)).count();
     assert!(again.len() > 30 && late * 10 > again.len() * 9, "{late} of {} are late", again.len());
+}
+
+/// A node that takes no new pods, until this is dropped.
+struct Cordoned(String);
+
+impl Cordoned {
+    fn of(node: &str) -> Cordoned {
+        kubectl(&["cordon", node]);
+        Cordoned(node.to_owned())
+    }
+}
+
+impl Drop for Cordoned {
+    fn drop(&mut self) {
+        kubectl(&["uncordon", &self.0]);
+    }
+}
+
+#[test]
+#[ignore = "needs a Kubernetes: make test-kubernetes"]
+fn a_pod_that_comes_back_on_another_node_is_found_there_by_the_next_attempt_and_by_a_run_that_is_resumed() {
+    etcd();
+    permitted();
+    let node_of = |pod: &str| kubectl(&["get", "pod", pod, "--namespace=db", "--output=jsonpath={.spec.nodeName}"]);
+    let (file, out) = (slow_follower(), tempfile::tempdir().unwrap());
+    let words = ["run", file.to_str().unwrap(), "--json", "--out", out.path().to_str().unwrap()];
+    let fault = "--set=faults=[{slow: {host: etcd-1, delay: 50ms}}]";
+    let mut following = Following::start(&[&words[..], &SHORT, &[fault, "--set=attempts=2"]].concat());
+    following.until_in_fault();
+    let before = node_of("etcd-1");
+    let cordoned = Cordoned::of(&before);
+    kubectl(&["delete", "pod", "etcd-1", "--namespace=db", "--grace-period=1"]);
+    let (code, told) = following.end();
+    let after = node_of("etcd-1");
+    assert_ne!(after, before);
+    assert!(told.contains(&format!("etcd-1 was on {before} and is on {after}")), "{told}");
+    assert!(matches!(code, Some(0 | 1 | 3)), "{told}");
+    let run = only_run(out.path());
+    assert_valid_there(&run, 2, &after);
+
+    // Back again, between two sessions of the run.
+    drop(cordoned);
+    let cordoned = Cordoned::of(&after);
+    kubectl(&["delete", "pod", "etcd-1", "--namespace=db", "--grace-period=1"]);
+    until("etcd-1 is ready again", || {
+        kubectl(&["get", "statefulset", "etcd", "--namespace=db", "--output=jsonpath={.status.readyReplicas}"]) == "3"
+    });
+    drop(cordoned);
+    let more = run_as_jane(&["extend", run.to_str().unwrap(), "--trials=+1"]);
+    assert!(matches!(more.status.code(), Some(0 | 1 | 3)), "{}", both(&more));
+    assert_ne!(node_of("etcd-1"), after);
+    assert_valid_there(&run, 3, &node_of("etcd-1"));
+    nothing_of_ours();
+}
+
+/// A trial was made to its end, with etcd-1 on that node, and slow there.
+fn assert_valid_there(run: &Path, trial: u32, node: &str) {
+    let run = Run::open(run).unwrap();
+    let row = run.trials().unwrap().into_iter().find(|row| row.trial == trial).unwrap();
+    assert_eq!(row.state, TrialState::Done, "{:?}", run.events_of(trial).unwrap());
+    let machines = run.machines(trial).unwrap();
+    let there = machines.iter().find(|machine| machine.hosts.iter().any(|host| host == "etcd-1"));
+    assert_eq!(there.unwrap().machine, node);
+    let fault = &run.faults(trial).unwrap()[0];
+    let (from_ns, to_ns) = (fault.injected().unwrap().at_ns + 1_000_000_000, fault.healed().unwrap().at_ns);
+    let probes = run.probes(trial).unwrap();
+    let sent = probes.iter().filter(|row| row.from == "etcd-1" && row.to == "etcd-0").flat_map(|row| &row.samples);
+    let sent: Vec<_> = sent.filter(|one| (from_ns..to_ns - 500_000_000).contains(&one.sent_ns)).collect();
+    let late = sent.iter().filter(|one| one.delay_ns.is_some_and(|delay| delay > 45_000_000)).count();
+    assert!(sent.len() > 30 && late * 10 > sent.len() * 9, "{late} of {} are late", sent.len());
 }
 
 /// The job makes another pod, for the next trial.

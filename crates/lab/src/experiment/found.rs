@@ -117,8 +117,15 @@ impl ContainersFound {
         self.containers.iter().filter(|container| self.is_here(container))
     }
 
-    /// In what others are not the same containers, in words; empty if they are.
+    /// In what others are not the same containers at the same addresses, in words; empty if they are.
     pub fn differences(&self, now: &ContainersFound) -> Vec<String> {
+        let moved =
+            |before: &Container| Some(format!("{} {}", before.name, moved(before, now.container(&before.name)?)?));
+        self.others(now).into_iter().chain(self.containers.iter().filter_map(moved)).collect()
+    }
+
+    /// In what others are not the same containers, in words; empty if they are, wherever they are now.
+    pub fn others(&self, now: &ContainersFound) -> Vec<String> {
         let mut told = Vec::new();
         for before in &self.containers {
             let name = &before.name;
@@ -132,7 +139,7 @@ impl ContainersFound {
                 Some(now) if now.runtime == Runtime::None && now.started != before.started => {
                     told.push(format!("{name} is another process of the same number"));
                 }
-                Some(now) => told.extend(moved(before, now).map(|moved| format!("{name} {moved}"))),
+                Some(_) => {}
             }
         }
         let new = now.containers.iter().filter(|now| self.container(&now.name).is_none());
@@ -143,6 +150,24 @@ impl ContainersFound {
             told.push(format!("their packets were {before}, and can now be {now}"));
         }
         told
+    }
+
+    /// Which of the same containers are somewhere else now, or were made anew, in words.
+    pub fn moves(&self, now: &ContainersFound) -> Vec<String> {
+        let told = |before: &Container| {
+            let now = now.container(&before.name)?;
+            let machine = |one: &Container| one.machine.clone().unwrap_or_default();
+            let moved = match moved(before, now) {
+                _ if machine(before) != machine(now) => {
+                    format!("was on {} and is on {}", machine(before), machine(now))
+                }
+                Some(moved) => moved,
+                None if before.id != now.id => "was made anew".to_owned(),
+                None => return None,
+            };
+            Some(format!("{} {moved}", before.name))
+        };
+        self.containers.iter().filter_map(told).collect()
     }
 
     /// By name.

@@ -97,6 +97,9 @@ impl ContainersSection {
 /// Which containers are meant, by machine.
 type Selections = Vec<(String, Selection)>;
 
+/// A ground that is pods, as its key.
+const KUBERNETES: &str = "kubernetes";
+
 /// As what is found of a ground is kept.
 fn kept_as(ground: &str) -> String {
     format!("{KEPT_AS}{ground}")
@@ -113,7 +116,7 @@ impl Source {
         // Before anything is made there.
         self.leave_out(experiment)?;
         let found = if let Some(pods) = pods {
-            let found = self.found_once(&kept_as("kubernetes"), "ground.kubernetes", || find_pods(&pods))?;
+            let found = self.found_once(&kept_as(KUBERNETES), "ground.kubernetes", || find_pods(&pods))?;
             experiment.machines = pods.machines(&found);
             experiment.pods = Some(pods);
             found
@@ -231,9 +234,19 @@ impl Source {
     /// are made up.
     #[must_use]
     pub fn with_containers(self, found: &ContainersFound) -> Self {
+        self.with_found(name_of(&found.selection), found)
+    }
+
+    /// With the pods of the ground as they are now, in place of those that were found before.
+    #[must_use]
+    pub(crate) fn with_pods(self, now: &ContainersFound) -> Self {
+        self.with_found(kept_as(KUBERNETES), now)
+    }
+
+    fn with_found(self, name: String, found: &ContainersFound) -> Self {
         let mut files = self.attached();
         // A text that cannot be written is not there, and is asked for in vain.
-        files.extend(serde_json::to_string(found).ok().map(|text| (name_of(&found.selection), text)));
+        files.extend(serde_json::to_string(found).ok().map(|text| (name, text)));
         self.with_attached(files)
     }
 

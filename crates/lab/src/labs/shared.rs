@@ -13,6 +13,7 @@ use super::turns::Turns;
 use crate::{
     LabError,
     design::{Design, PlannedTrial},
+    experiment::Source,
     ground::Interrupts,
     made::Made,
     plan::Plan,
@@ -201,6 +202,14 @@ impl Shared {
         (0..cells).map(|cell| state.design.level(cell).to_owned()).collect()
     }
 
+    /// From now on trials are of this file, which asks the same of hosts that are elsewhere now.
+    pub(crate) fn hosts_moved(&self, source: &Source) -> Result<(), LabError> {
+        let mut design = Design::new(source)?;
+        self.levels().iter().try_for_each(|level| design.cell_of(level).map(drop))?;
+        self.state().design = design;
+        Ok(())
+    }
+
     /// What all randomness of the run is drawn from.
     pub(crate) fn seed(&self) -> u64 {
         self.state().design.seed
@@ -271,7 +280,7 @@ mod tests {
     use std::{path::Path, thread};
 
     use super::*;
-    use crate::{experiment::Source, planner::Settled};
+    use crate::planner::Settled;
 
     const FILE: &str = "\
 load: { rate: 400/s, population: 1_000 }

@@ -9,12 +9,13 @@ use brownout_record::MachineRole;
 
 use super::{
     fleet::{Heard, Part, Reach, Started, by_command},
-    message::{Asked, FromPart, ToPart},
+    message::{FromPart, ToPart},
 };
 use crate::{
     LabError,
     experiment::{ContainersFound, Machine},
     provided::Provided,
+    request::Asked,
     software::Software,
 };
 
@@ -94,9 +95,10 @@ pub(crate) fn find_on(reach: &dyn Reach, selections: &[(String, Selection)]) -> 
 }
 
 /// What the nodes run, asked from the first machine.
-pub(crate) fn survey(reach: &dyn Reach, machine: &str, asked: Asked) -> Result<Vec<Software>, LabError> {
+pub(crate) fn survey(reach: &dyn Reach, machines: &[Machine], asked: Asked) -> Result<Vec<Software>, LabError> {
+    let first = machines.first().ok_or_else(|| LabError::Machine("there are no machines".to_owned()))?;
     let surveyed = |message| if let FromPart::Surveyed { software } = message { Some(software) } else { None };
-    ask(reach, machine, &ToPart::Survey(Box::new(asked)), surveyed).map_err(LabError::Machine)
+    ask(reach, &first.name, &ToPart::Survey(Box::new(asked)), surveyed).map_err(LabError::Machine)
 }
 
 /// That, in a run's directory.

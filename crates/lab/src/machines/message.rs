@@ -5,17 +5,15 @@
 //! converts them to its own clock, and back.
 
 use std::{
-    collections::BTreeMap,
     io::{self, Read, Write},
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
 };
 
 use brownout_containers::Selection;
 use brownout_record::{Arm, OperationRows};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{design::PlannedTrial, provided::Provided, software::Software};
+use crate::{design::PlannedTrial, provided::Provided, request::Asked, software::Software};
 
 /// A part of a trial that one machine is to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,15 +94,6 @@ pub(crate) struct FarHost {
     pub(crate) own: Vec<IpAddr>,
     /// One for each kind of sender.
     pub(crate) addresses: Vec<SocketAddr>,
-}
-
-/// An experiment, as it is known everywhere.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    pub(crate) file: PathBuf,
-    pub(crate) text: String,
-    pub(crate) set: Vec<String>,
-    pub(crate) attached: BTreeMap<String, String>,
 }
 
 /// What a part is told.

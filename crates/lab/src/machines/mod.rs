@@ -38,7 +38,6 @@ pub use brownout_kubernetes::manifests;
 pub use find::PART;
 pub(crate) use find::{ByCommands, find_on, provided, survey};
 pub use fleet::{Happening, Reach, Started, by_command};
-pub(crate) use message::Asked;
 pub use part::part;
 pub(crate) use pods::{ByPods, LoadPods, find_pods};
 pub use pods::{leave_nothing, remove_all};

@@ -20,13 +20,13 @@ use brownout_record::{MachineClockRow, Recorder, TrialRow};
 
 use super::{
     LEASE, agent, load,
-    message::{Asked, FromPart, Order, PartTick, Peer, Role, ToPart, read_message, write_file, write_message},
+    message::{FromPart, Order, PartTick, Peer, Role, ToPart, read_message, write_file, write_message},
     relay::Clocks,
     scratch::Scratch,
 };
 use crate::{
     Design, LabError,
-    experiment::{ContainersFound, Source},
+    experiment::ContainersFound,
     ground::Interrupts,
     plan::Plan,
     progress::{Progress, Tick},
@@ -306,7 +306,7 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
                 return Ok(());
             }
             Some(ToPart::Survey(asked)) => {
-                let source = source(*asked)?;
+                let source = asked.source()?;
                 let design = Design::new(&source)?;
                 let found = Found::find(&design.clusters(), source.file(), interrupts, &mut Silent)?;
                 line.tell(&FromPart::Surveyed { software: found.in_directory(Path::new("")).software });
@@ -343,13 +343,6 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
     told.map_err(|source| LabError::Ground { doing: "give the controller the record", source })
 }
 
-fn source(asked: Asked) -> Result<Source, LabError> {
-    let Asked { file, text, set, attached } = asked;
-    let mut source = Source::from_text(&file, text)?.with_attached(attached);
-    set.iter().try_for_each(|assignment| source.set(assignment))?;
-    Ok(source)
-}
-
 /// Nobody looks on.
 struct Silent;
 
@@ -363,7 +356,7 @@ impl Progress for Silent {
 
 fn task(order: Order, directory: &Path, interrupts: Interrupts) -> Result<Task, LabError> {
     let Order { asked, mut provided, levels, planned, attempt, sabotage, machine, role } = order;
-    let mut design = Design::new(&source(asked)?)?;
+    let mut design = Design::new(&asked.source()?)?;
     levels.iter().try_for_each(|level| design.cell_of(level).map(drop))?;
     let (seed, plan) = design.drawn(planned.into(), attempt)?;
     directory.clone_into(&mut provided.directory);

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brownout_containers::{By, Selection};
+use brownout_containers::{By, Container, Selection};
 use brownout_kubernetes::{Kubernetes, KubernetesError, NAMESPACE, Pod, manifests};
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     experiment::{ContainersFound, Pods},
-    ground::catch_interrupts,
+    ground::{Interrupts, catch_interrupts},
 };
 
 /// What a cluster is called that is made for an experiment; there is one at a time.
@@ -47,7 +47,7 @@ pub(crate) struct ByPods {
 type Listed = BTreeMap<String, (String, &'static str)>;
 
 /// A pod that was lost is replaced by then.
-const REPLACED_WITHIN: Duration = Duration::from_secs(60);
+const REPLACED_WITHIN: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_secs(1);
 
 impl ByPods {
@@ -131,15 +131,66 @@ pub(crate) fn find_pods(pods: &Pods) -> Result<ContainersFound, String> {
         kubernetes.make_members(&own.members(OWN), &is_over).map_err(words)?;
     }
     let selected = kubernetes.pods(&pods.selection).map_err(words)?;
-    let mut of_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for pod in &selected {
-        of_node.entry(pod.node.clone()).or_default().push(container_of(pod, pods)?);
-    }
-    let nodes: Vec<String> = of_node.keys().cloned().collect();
     if kubernetes.make_agents(&pods.image, &is_over).map_err(words)? {
         MADE_AGENTS.store(true, Ordering::Relaxed);
     }
-    kubernetes.wait_for_agents(&nodes, &is_over).map_err(words)?;
+    looked_at(kubernetes, pods, &selected, &is_over)
+}
+
+/// The pods that were found before, as they are now: none if all are where they were, in the same containers. One that is being made
+/// anew is waited for.
+///
+/// # Errors
+/// One does not run any more, or they cannot be looked at; in words.
+pub(crate) fn find_again(
+    pods: &Pods,
+    before: &ContainersFound,
+    interrupts: Interrupts,
+) -> Result<Option<ContainersFound>, String> {
+    let kubernetes = Kubernetes::connect().map_err(words)?;
+    let until = Instant::now() + REPLACED_WITHIN;
+    loop {
+        let mut selected = kubernetes.pods(&pods.selection).map_err(words)?;
+        // Others have come: they were not asked for.
+        selected.retain(|pod| before.container(&pod.name).is_some());
+        let now = |name: &str| selected.iter().find(|pod| pod.name == name);
+        let is_as_before = |one: &Container| {
+            let now = now(&one.name).filter(|now| one.machine.as_ref() == Some(&now.node));
+            now.is_some_and(|now| now.containers.iter().any(|container| container.id == one.id))
+        };
+        if before.containers.iter().all(is_as_before) {
+            return Ok(None);
+        }
+        let is_lacking = |one: &&Container| now(&one.name).is_none_or(|now| !now.is_ready);
+        match before.containers.iter().find(is_lacking) {
+            None => return looked_at(kubernetes, pods, &selected, &|| interrupts.any()).map(Some),
+            Some(one) if Instant::now() > until => {
+                return Err(format!(
+                    "{} is not ready, {} s after it was looked for; `kubectl get pods --namespace {} --output wide` shows why",
+                    one.name,
+                    REPLACED_WITHIN.as_secs(),
+                    pods.selection.namespace
+                ));
+            }
+            Some(_) if interrupts.any() => return Err("interrupted while a pod was to become ready".to_owned()),
+            Some(_) => thread::sleep(LOOK),
+        }
+    }
+}
+
+/// These pods as their nodes see them.
+fn looked_at(
+    kubernetes: Kubernetes,
+    pods: &Pods,
+    selected: &[Pod],
+    is_over: &dyn Fn() -> bool,
+) -> Result<ContainersFound, String> {
+    let mut of_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in selected {
+        of_node.entry(pod.node.clone()).or_default().push(container_of(pod, pods)?);
+    }
+    let nodes: Vec<String> = of_node.keys().cloned().collect();
+    kubernetes.wait_for_agents(&nodes, is_over).map_err(words)?;
     let services = kubernetes.services_of_one(&pods.selection.namespace).map_err(words)?;
     let reach = ByPods { kubernetes, namespace: pods.selection.namespace.clone(), run: None, listed: Mutex::default() };
     let selection = |ids| Selection { by: By::Names(ids), socket: pods.socket.clone() };
