@@ -158,9 +158,11 @@ fn containers_now(design: &Design, source: &Source) -> Result<Option<Source>, La
         found.again().map_err(LabError::Resume)?;
         return Ok(None);
     };
-    let others = if layout.pods.is_some() { found.others(&now) } else { found.differences(&now) };
+    let are_pods = layout.pods.is_some();
+    let now = if are_pods { now.of(&found.names()) } else { now };
+    let others = if are_pods { found.others(&now) } else { found.differences(&now) };
     match others.is_empty() {
-        true => Ok(layout.pods.is_some().then(|| source.clone().with_pods(&now))),
+        true => Ok(are_pods.then(|| source.clone().with_pods(&now))),
         false => Err(LabError::Resume(format!("{}; begin a new run with those that are there now", others.join("; ")))),
     }
 }

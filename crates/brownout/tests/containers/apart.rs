@@ -27,9 +27,11 @@ pub fn apart<T: Fn()>(test: &T, body: impl FnOnce()) {
     again_by(command, test, body);
 }
 
-/// The same, with a Docker of its own.
-pub fn beside_docker<T: Fn()>(test: &T, body: impl FnOnce()) {
-    again_by(Command::new(repository().join("scripts/docker-in-namespace")), test, body);
+/// The same, with a Docker or a podman of its own.
+pub fn beside_engine<T: Fn()>(engine: &str, test: &T, body: impl FnOnce()) {
+    let mut command = Command::new(repository().join("scripts/engine-in-namespace"));
+    command.arg(engine);
+    again_by(command, test, body);
 }
 
 /// Runs this test once more, by `command`, and `body` there.

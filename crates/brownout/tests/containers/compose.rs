@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    apart::{beside_docker, network_of},
+    apart::{beside_engine, network_of},
     common::{
         Running, both, brownout, byhand::Workspace, json, kill, only_run, packed::cassandra, repository, require_root,
         text, undisturbed,
@@ -57,7 +57,7 @@ fn connection() -> Connection {
 fn the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was() {
     require_root();
     cassandra();
-    beside_docker(&the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was, || {
+    beside_engine("docker", &the_example_shows_what_a_slow_replica_costs_and_is_left_as_it_was, || {
         let project = Project::up();
         let mut connection = connection();
         connection.assert_fast();
@@ -156,7 +156,7 @@ fn every_fault_of_links_is_proven_on_a_compose_project_and_refuted_when_it_was_n
     require_root();
     cassandra();
     let test = every_fault_of_links_is_proven_on_a_compose_project_and_refuted_when_it_was_not_put_in_force;
-    beside_docker(&test, || {
+    beside_engine("docker", &test, || {
         let project = Project::up();
         let file = project.directory().join("links.yaml");
         let text = format!(
@@ -192,7 +192,7 @@ fn a_clock_that_the_override_has_given_is_wrong_and_proven_and_right_when_browno
     require_root();
     cassandra();
     let test = a_clock_that_the_override_has_given_is_wrong_and_proven_and_right_when_brownout_is_killed;
-    beside_docker(&test, || {
+    beside_engine("docker", &test, || {
         let directory = tempfile::tempdir().unwrap();
         let (example, kept) = (repository().join("examples/compose/docker-compose.yml"), directory.path().join("kept"));
         let wrapped = brownout(&["wrap", example.to_str().unwrap(), "--dir", kept.to_str().unwrap()]);
@@ -237,7 +237,7 @@ fn a_clock_that_the_override_has_given_is_wrong_and_proven_and_right_when_browno
 fn by_hand_a_container_that_is_started_again_is_slow_again_and_nothing_is_left() {
     require_root();
     cassandra();
-    beside_docker(&by_hand_a_container_that_is_started_again_is_slow_again_and_nothing_is_left, || {
+    beside_engine("docker", &by_hand_a_container_that_is_started_again_is_slow_again_and_nothing_is_left, || {
         let _project = Project::up();
         connection().assert_fast();
         let first = setup();

@@ -220,6 +220,7 @@ fn machines_heal_by_themselves_when_their_controller_is_gone() {
         shop.pids().into_iter().for_each(assert_goes_on);
         assert_all_end(&processes);
         shop.assert_all_live();
+        shop.assert_holds_nothing_of_ours();
     });
 }
 

@@ -16,5 +16,6 @@ mod hand;
 mod hosts;
 mod look;
 mod machines;
+mod podman;
 mod restarted;
 mod runs;

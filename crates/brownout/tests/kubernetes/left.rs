@@ -30,10 +30,14 @@ fn a_command_that_is_killed_leaves_nothing_in_pods_and_destroy_removes_the_rest(
     let mut run = Following::start(&words);
     run.until_in_fault();
     assert_ne!(diverted(), before, "it is attached");
+    let parts = || text(&Command::new("pgrep").args(["--full", "^/bin/brownout part$"]).output().unwrap().stdout);
+    assert_eq!(parts().lines().count(), 8, "an agent and its keeper on three nodes, and two that send");
     run.kill();
     // The lease is 10 s.
     thread::sleep(Duration::from_secs(10));
     until("the pods are as they were", || diverted() == before);
+    // Loads have dropped what they had made by then: the runs after this one would find it.
+    until("all parts have ended", || parts().is_empty());
     let left = ours();
     assert!(
         left.iter().any(|one| one.starts_with("daemonset")) && left.iter().any(|one| one.starts_with("job")),

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-use brownout_containers::{Container, Runtime, Selection, What, described};
+use brownout_containers::{By, Container, Runtime, Selection, What, described};
 use brownout_network::{Way, attach_way};
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +173,14 @@ impl ContainersFound {
     /// By name.
     pub fn container(&self, name: &str) -> Option<&Container> {
         self.containers.iter().find(|container| container.name == name)
+    }
+
+    /// Those of these names alone.
+    #[must_use]
+    pub(crate) fn of(mut self, names: &[String]) -> ContainersFound {
+        self.containers.retain(|container| names.contains(&container.name));
+        self.selection.by = By::Names(self.names());
+        self
     }
 
     /// Their names, in order.

@@ -16,9 +16,10 @@ use brownout_probe::{FarArrival, FarEnd, Probes, Tell, Trains};
 use brownout_record::{Arm, Recorder};
 
 use super::{
+    line::{Line, Teller},
     mesh::MachinesMesh,
     message::{FarHost, FromPart, Peer, Ready, ToPart},
-    part::{Axis, Left, Line, TRIAL, Task, Teller, recorder, tick_of},
+    part::{Axis, Left, TRIAL, Task, recorder, tick_of},
     relay::{AllTold, Clocks, Relay, Stream},
 };
 use crate::{

@@ -9,8 +9,9 @@ use brownout_stress::output::rows_of;
 
 use super::{
     agent::{peers, silent},
+    line::Line,
     message::{FromPart, PartTick, ToPart},
-    part::{Axis, Left, Line, TRIAL, Task, recorder},
+    part::{Axis, Left, TRIAL, Task, recorder},
 };
 use crate::{
     LabError,

@@ -20,6 +20,7 @@ mod agent;
 mod find;
 mod fleet;
 mod left;
+mod line;
 mod load;
 mod mesh;
 mod message;

@@ -2,15 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     io::{Read, Write},
     net::SocketAddr,
     path::Path,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{self, Receiver, RecvTimeoutError},
-    },
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -19,8 +15,10 @@ use brownout_base::clock::monotonic_ns;
 use brownout_record::{MachineClockRow, Recorder, TrialRow};
 
 use super::{
-    LEASE, agent, load,
-    message::{FromPart, Order, PartTick, Peer, Role, ToPart, read_message, write_file, write_message},
+    LEASE, agent,
+    line::Line,
+    load,
+    message::{FromPart, Order, PartTick, Peer, Role, ToPart},
     relay::Clocks,
     scratch::Scratch,
 };
@@ -42,57 +40,6 @@ const ENOUGH_EXCHANGES: usize = 12;
 const KNOWN_WITHIN: Duration = Duration::from_secs(20);
 /// The number of the only trial in a part's record.
 pub(super) const TRIAL: u32 = 1;
-
-/// What comes from the controller, and goes to it.
-pub(super) struct Line {
-    from: Receiver<ToPart>,
-    to: Arc<Mutex<Box<dyn Write + Send>>>,
-    /// When the controller was last heard, `CLOCK_MONOTONIC`.
-    heard_ns: Arc<AtomicU64>,
-}
-
-impl Line {
-    /// Whether the controller is there, as far as that can be known.
-    pub(super) fn is_heard(&self) -> bool {
-        monotonic_ns().saturating_sub(self.heard_ns.load(Ordering::Relaxed)) < LEASE.as_nanos() as u64 / 2
-    }
-
-    /// The next message that has come by now.
-    pub(super) fn next(&self) -> Option<ToPart> {
-        self.from.try_recv().ok()
-    }
-
-    /// The next message, or none if it does not come within so long; an error if the controller is gone.
-    pub(super) fn wait(&self, within: Duration) -> Result<Option<ToPart>, LabError> {
-        match self.from.recv_timeout(within) {
-            Ok(message) => Ok(Some(message)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(LabError::Interrupted),
-        }
-    }
-
-    /// A controller that does not hear it will be missed soon enough.
-    pub(super) fn tell(&self, message: &FromPart) {
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = write_message(to.as_mut(), message);
-    }
-
-    /// For others who tell, too.
-    pub(super) fn teller(&self) -> Teller {
-        Teller(Arc::clone(&self.to))
-    }
-}
-
-/// Tells the controller, from another thread.
-#[derive(Clone)]
-pub(super) struct Teller(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Teller {
-    pub(super) fn tell(&self, message: &FromPart) {
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = write_message(to.as_mut(), message);
-    }
-}
 
 /// What is known of the trial.
 pub(super) struct Task {
@@ -235,64 +182,21 @@ fn apart(machine: &str) -> LabError {
 /// Makes a part of a trial, as it is told over `from`, and tells over `to`. Ends when the trial does, or when the controller is gone.
 /// Returns an exit code.
 pub fn part(from: impl Read + Send + 'static, to: impl Write + Send + 'static, interrupts: Interrupts) -> u8 {
-    let to: Arc<Mutex<Box<dyn Write + Send>>> = Arc::new(Mutex::new(Box::new(to)));
-    let line = match listen(from, Arc::clone(&to), interrupts) {
+    let line = match Line::open(from, to, interrupts) {
         Ok(line) => line,
-        Err(error) => return tell_failure(&Teller(to), &error),
+        // Nobody can be told.
+        Err(error) => return error.exit_code(),
     };
-    let teller = line.teller();
-    match work(&line, interrupts) {
+    let code = match work(&line, interrupts) {
         Ok(()) => 0,
-        Err(error) => tell_failure(&teller, &error),
-    }
-}
-
-fn tell_failure(to: &Teller, error: &LabError) -> u8 {
-    to.tell(&FromPart::Failed { text: error.to_string(), exit_code: error.exit_code() });
-    error.exit_code()
-}
-
-/// Hears the controller on a thread of its own, and asks for the end when it has not been heard for too long.
-fn listen(
-    mut from: impl Read + Send + 'static,
-    to: Arc<Mutex<Box<dyn Write + Send>>>,
-    interrupts: Interrupts,
-) -> Result<Line, LabError> {
-    let (sender, receiver) = mpsc::channel();
-    let heard_ns = Arc::new(AtomicU64::new(monotonic_ns()));
-    let (heard, line_heard_ns) = (Arc::clone(&heard_ns), Arc::clone(&heard_ns));
-    let failed = |source| LabError::Ground { doing: "hear the controller", source };
-    // Both end with the process.
-    thread::Builder::new()
-        .name("controller".to_owned())
-        .spawn(move || {
-            while let Ok(Some(message)) = read_message::<ToPart>(&mut from) {
-                heard.store(monotonic_ns(), Ordering::Relaxed);
-                if !matches!(message, ToPart::Lease) && sender.send(message).is_err() {
-                    return;
-                }
-            }
-            // What was told ahead goes on for as long as the lease does.
-            let last_ns = heard.load(Ordering::Relaxed);
-            while monotonic_ns().saturating_sub(last_ns) < LEASE.as_nanos() as u64 {
-                thread::sleep(LOOK);
-            }
-        })
-        .map_err(failed)?;
-    thread::Builder::new()
-        .name("lease".to_owned())
-        .spawn(move || {
-            loop {
-                thread::sleep(LOOK);
-                let since_ns = monotonic_ns().saturating_sub(heard_ns.load(Ordering::Relaxed));
-                if since_ns > LEASE.as_nanos() as u64 {
-                    interrupts.raise();
-                    return;
-                }
-            }
-        })
-        .map_err(failed)?;
-    Ok(Line { from: receiver, to, heard_ns: line_heard_ns })
+        Err(error) => {
+            line.tell(&FromPart::Failed { text: error.to_string(), exit_code: error.exit_code() });
+            error.exit_code()
+        }
+    };
+    // Who does not hear the last word misses this part.
+    let _ = line.all_told();
+    code
 }
 
 fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
@@ -338,8 +242,9 @@ fn work(line: &Line, interrupts: Interrupts) -> Result<(), LabError> {
     let record = fs::metadata(&path).map_err(failed)?.len();
     let Left { exchanges, zero_ns } = left;
     let over = FromPart::Over { failure, interrupted, exchanges, zero_ns, record };
-    let mut to = line.to.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = write_message(to.as_mut(), &over).and_then(|()| write_file(to.as_mut(), &mut File::open(&path)?));
+    line.tell(&over);
+    line.give(&path);
+    let told = line.all_told();
     told.map_err(|source| LabError::Ground { doing: "give the controller the record", source })
 }
 
@@ -385,18 +290,19 @@ pub(super) fn tick_of(faults: Vec<String>, busy: f64, seconds: f64, error_ns: Op
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use brownout_containers::{By, Selection};
 
-    use super::*;
+    use super::{super::message::write_message, *};
 
     /// Why a part fails that is greeted by that version, and asked for containers that there are not.
     fn greeted_by(version: &str) -> String {
-        let (sender, from) = mpsc::channel();
-        let to: Arc<Mutex<Box<dyn Write + Send>>> = Arc::new(Mutex::new(Box::new(std::io::sink())));
-        let line = Line { from, to, heard_ns: Arc::default() };
+        let mut told = Vec::new();
         let nowhere = Selection { by: By::Namespaces(vec!["/nowhere/at/all".into()]), socket: None };
-        sender.send(ToPart::Hello { version: version.to_owned() }).unwrap();
-        sender.send(ToPart::Look(nowhere)).unwrap();
+        write_message(&mut told, &ToPart::Hello { version: version.to_owned() }).unwrap();
+        write_message(&mut told, &ToPart::Look(nowhere)).unwrap();
+        let line = Line::open(io::Cursor::new(told), io::sink(), Interrupts::unheard()).unwrap();
         work(&line, Interrupts::unheard()).unwrap_err().to_string()
     }
 

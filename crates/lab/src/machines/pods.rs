@@ -46,9 +46,9 @@ pub(crate) struct ByPods {
 /// By machine: the pod, and its container.
 type Listed = BTreeMap<String, (String, &'static str)>;
 
-/// A pod that was lost is replaced by then.
-const REPLACED_WITHIN: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_secs(1);
+/// A pod that was lost is replaced by then, and its database answers.
+pub(super) const REPLACED_WITHIN: Duration = Duration::from_secs(120);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 impl ByPods {
     /// All that take part in a run, whose directory this is.
@@ -150,7 +150,15 @@ pub(crate) fn find_again(
     let kubernetes = Kubernetes::connect().map_err(words)?;
     let until = Instant::now() + REPLACED_WITHIN;
     loop {
-        let mut selected = kubernetes.pods(&pods.selection).map_err(words)?;
+        let mut selected = match kubernetes.pods(&pods.selection) {
+            Ok(selected) => selected,
+            Err(error) if Instant::now() > until || interrupts.any() => return Err(words(error)),
+            // None runs, or the API server is away for a moment.
+            Err(_) => {
+                thread::sleep(LOOK);
+                continue;
+            }
+        };
         // Others have come: they were not asked for.
         selected.retain(|pod| before.container(&pod.name).is_some());
         let now = |name: &str| selected.iter().find(|pod| pod.name == name);

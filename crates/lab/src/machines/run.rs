@@ -1,6 +1,6 @@
 //! The trials of a run over several machines.
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, thread, time::Instant};
 
 use brownout_record::TrialRow;
 
@@ -8,7 +8,7 @@ use super::{
     Reach,
     find::{provided, survey},
     message::{Order, Role},
-    pods::find_again,
+    pods::{LOOK, REPLACED_WITHIN, find_again},
     trial::{MachinesTrial, Member},
 };
 use crate::{
@@ -71,7 +71,16 @@ impl<'a> Machines<'a> {
         let source = self.asked.source()?.with_pods(&now);
         self.asked.attached = source.attached();
         let layout = Design::new(&source)?.first().layout.clone();
-        let software = survey(self.reach, &layout.machines, self.asked.clone())?;
+        let until = Instant::now() + REPLACED_WITHIN;
+        let software = loop {
+            match survey(self.reach, &layout.machines, self.asked.clone()) {
+                Ok(software) => break software,
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) if interrupts.any() => return Err(LabError::Interrupted),
+                // Where nobody says when a pod is ready, it may not be yet.
+                Err(_) => thread::sleep(LOOK),
+            }
+        };
         let provided = provided(&self.provided.directory, software);
         let (was, is) = (self.provided.database_of(&self.layout.cluster), provided.database_of(&layout.cluster));
         if was != is {
