@@ -74,9 +74,9 @@ fn members(directory: &Path) {
     }
 }
 
-fn run(out: &Path, faults: &str, more: &[&str]) -> Output {
-    let phases = "{ warm-up: 16s, baseline: 8s, fault: 14s, recovery: 8s }";
-    let file = file(out, &format!("names: [{}]", NAMES.join(", ")), phases, faults);
+fn run(out: &Path, faults: &str, recovery: &str, more: &[&str]) -> Output {
+    let phases = format!("{{ warm-up: 16s, baseline: 8s, fault: 22s, recovery: {recovery} }}");
+    let file = file(out, &format!("names: [{}]", NAMES.join(", ")), &phases, faults);
     let runs = out.join("runs");
     let words = ["run", file.to_str().unwrap(), "--json", "--out", runs.to_str().unwrap()];
     brownout(&[&words[..], more].concat())
@@ -102,7 +102,7 @@ fn members_that_podman_runs_are_slowed_and_killed_and_proven_and_left_as_they_we
         }
 
         let slow = "  - slow: { host: etcd-2, delay: 40ms }\n";
-        let Some((_, output, findings)) = undisturbed(|out| run(out, slow, &[])) else { return };
+        let Some((_, output, findings)) = undisturbed(|out| run(out, slow, "8s", &[])) else { return };
         assert_eq!(output.status.code(), Some(0), "{}", both(&output));
         let fault = &findings["trials"][0]["faults"][0];
         assert_eq!(fault["verdict"], "proven", "{fault}");
@@ -110,15 +110,15 @@ fn members_that_podman_runs_are_slowed_and_killed_and_proven_and_left_as_they_we
         let hit = pairs(fault, "one-way-delay", true);
         assert!(hit.len() == 3 && hit.iter().all(|(from, _)| *from == second), "{second}: {hit:?}");
 
-        let Some((_, output, findings)) = undisturbed(|out| run(out, slow, &["--sabotage"])) else { return };
+        let Some((_, output, findings)) = undisturbed(|out| run(out, slow, "8s", &["--sabotage"])) else { return };
         assert_eq!(output.status.code(), Some(3), "{}", both(&output));
         assert_eq!(findings["trials"][0]["faults"][0]["verdict"], "refuted");
         connection.assert_fast();
         before.assert_is_back();
 
         let faults =
-            "  - pause: { host: etcd-1 }\n    length: 4s\n  - kill: { host: etcd-3 }\n    start: 6s\n    length: 4s\n";
-        let Some((out, output, findings)) = undisturbed(|out| run(out, faults, &[])) else { return };
+            "  - pause: { host: etcd-1 }\n    length: 6s\n  - kill: { host: etcd-3 }\n    start: 7s\n    length: 7s\n";
+        let Some((out, output, findings)) = undisturbed(|out| run(out, faults, "36s", &[])) else { return };
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", both(&output));
         for fault in findings["trials"][0]["faults"].as_array().unwrap() {
             assert_eq!(fault["verdict"], "proven", "{fault}");

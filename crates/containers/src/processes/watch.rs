@@ -5,7 +5,7 @@ use std::{
     os::{fd::OwnedFd, unix::net::UnixStream},
     sync::Arc,
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use brownout_base::clock::monotonic_ns;
@@ -15,8 +15,10 @@ use super::life::Shared;
 
 /// While it runs: between two looks at whether the healer does.
 const TEND_EVERY: Duration = Duration::from_secs(1);
-/// While it is down: between two questions to the runtime. The kernel says afterwards when the new process began.
+/// While it is down: between two questions to the runtime, or, as podman works hard for an answer, so many times what one took. The
+/// kernel says afterwards when the new process began.
 const ASK_EVERY: Duration = Duration::from_millis(200);
+const ASK_SELDOM: u32 = 10;
 
 /// A thread that watches one container, until this is dropped.
 pub(super) struct Watch {
@@ -47,9 +49,11 @@ impl Drop for Watch {
 }
 
 fn watch(shared: &Shared, end: &UnixStream) {
+    let mut ask_every = ASK_EVERY;
     loop {
         let pidfd = shared.life().main.as_ref().map(|main| Arc::clone(&main.pidfd));
-        let (is_over, has_died) = wait(pidfd.as_deref(), end);
+        let patience = if pidfd.is_some() { TEND_EVERY } else { ask_every };
+        let (is_over, has_died) = wait(pidfd.as_deref(), end, patience);
         if is_over {
             return;
         }
@@ -67,16 +71,21 @@ fn watch(shared: &Shared, end: &UnixStream) {
             let _ = life.healer.tend();
         }
         drop(life);
-        if is_down && let Ok(Some((pid, id))) = shared.engine.main() {
-            // It may have ended again already.
-            let _ = shared.adopt(pid, &id);
+        if is_down {
+            let asked = Instant::now();
+            let main = shared.engine.main();
+            ask_every = ASK_EVERY.max(ASK_SELDOM * asked.elapsed());
+            if let Ok(Some((pid, id))) = main {
+                // It may have ended again already.
+                let _ = shared.adopt(pid, &id);
+            }
         }
     }
 }
 
 /// Whether the watch is over, and whether the process has ended; waits for either, and not for long.
-fn wait(pidfd: Option<&OwnedFd>, end: &UnixStream) -> (bool, bool) {
-    let patience = Timespec::try_from(if pidfd.is_some() { TEND_EVERY } else { ASK_EVERY }).unwrap_or_default();
+fn wait(pidfd: Option<&OwnedFd>, end: &UnixStream, patience: Duration) -> (bool, bool) {
+    let patience = Timespec::try_from(patience).unwrap_or_default();
     let mut waiting = vec![PollFd::new(end, PollFlags::IN)];
     waiting.extend(pidfd.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)));
     if poll(&mut waiting, Some(&patience)).is_err() {

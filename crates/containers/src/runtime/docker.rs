@@ -14,7 +14,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    Attachment, Mode, Runtime, Told,
+    Attachment, Mode, Place, Runtime, Told,
     http::{self, quoted},
     stop_signal,
 };
@@ -155,10 +155,8 @@ pub(super) fn told(socket: &Path, by: &By) -> Result<Vec<Told>, ContainersError>
 }
 
 /// The same container, as it is now; none if it was removed.
-pub(super) fn again(socket: &Path, id: &str) -> Result<Option<Told>, ContainersError> {
-    let Some(inspected) = inspect(socket, id)? else { return Ok(None) };
-    let (runtime, engine) = version(socket)?;
-    Ok(Some(inspected.told(socket, runtime, &engine)))
+pub(super) fn again(socket: &Path, place: &Place<'_>) -> Result<Option<Told>, ContainersError> {
+    Ok(inspect(socket, place.id)?.map(|inspected| inspected.told(socket, place.runtime, place.engine)))
 }
 
 fn inspect(socket: &Path, reference: &str) -> Result<Option<Inspected>, ContainersError> {

@@ -254,7 +254,7 @@ pub(crate) struct Place<'a> {
 pub(crate) fn again(socket: Option<&Path>, place: &Place<'_>) -> Result<Option<Told>, ContainersError> {
     match (socket, place.runtime) {
         (Some(socket), Runtime::Containerd) => cri::again(socket, place),
-        (Some(socket), _) => docker::again(socket, place.id),
+        (Some(socket), _) => docker::again(socket, place),
         (None, _) => Ok(tasks::again(place)),
     }
 }
