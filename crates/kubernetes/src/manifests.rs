@@ -164,7 +164,7 @@ spec:
     spec:
       automountServiceAccountToken: false
       restartPolicy: Never
-      terminationGracePeriodSeconds: 5
+      terminationGracePeriodSeconds: 15
       # On different nodes, as far as there are so many.
       topologySpreadConstraints:
       - maxSkew: 1

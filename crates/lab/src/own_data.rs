@@ -1,11 +1,19 @@
 //! What a run makes in a cluster that is not its own: a keyspace (of etcd: keys below a prefix) that nobody else has. It is
 //! dropped at the end, whatever ended the run. What was there before is never touched: a name that is taken is refused.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    thread,
+    time::{Duration, Instant},
+};
 
 use brownout_cluster::{Access, Database as _, DatabaseKind, external::External};
 
 use crate::{LabError, plan::Work};
+
+/// In the end it is tried for so long to drop what was made.
+const CLEARED_WITHIN: Duration = Duration::from_secs(5);
+const TRY_EVERY: Duration = Duration::from_millis(250);
 
 /// What was made, until this is dropped.
 pub struct OwnData {
@@ -74,7 +82,14 @@ impl OwnData {
 
     /// Drops all that was made, for good; says what has become of it, if anything was made.
     pub fn end(&mut self) -> Option<String> {
-        let (kind, cleared) = (self.external.kind(), self.clear());
+        let kind = self.external.kind();
+        let begun = Instant::now();
+        let mut cleared = self.clear();
+        // Nodes that a fault has just left alone may have to choose a leader first.
+        while cleared.is_err() && begun.elapsed() < CLEARED_WITHIN {
+            thread::sleep(TRY_EVERY);
+            cleared = self.clear();
+        }
         let claimed = std::mem::take(&mut self.claimed);
         (!claimed.is_empty()).then(|| match cleared {
             Ok(()) => format!("{} dropped; nothing else of the cluster was changed", kind.made(&claimed)),
@@ -162,7 +177,6 @@ mod tests {
             Arc,
             atomic::{AtomicU64, Ordering},
         },
-        thread,
     };
 
     use super::*;

@@ -27,6 +27,10 @@ use crate::{
 
 /// Between two messages of a controller that sets a trial up.
 const SET_UP_WITHIN: Duration = Duration::from_secs(180);
+/// All loads have been told to end when the first was, so much later.
+const TOLD_WITHIN: Duration = Duration::from_millis(300);
+/// All loads miss a controller that is gone when the first does, so much later: it gives each a sign of life every second.
+const MISSED_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks at what was told.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -77,6 +81,11 @@ pub(super) fn load(
         result.is_err() && part.of > 1 && sender.ends_ns != u64::MAX && !sender.is_stopped && line.is_heard();
     if let Some(own) = testbed.own_data.as_mut().filter(|_| others_go_on) {
         own.leave();
+    }
+    // What others write after it was dropped would be there again (of etcd). They have been told to end as this one has, or miss the
+    // controller a little later than this one.
+    if part.of > 1 && result.is_err() && testbed.own_data.is_some() {
+        std::thread::sleep(if line.is_heard() { TOLD_WITHIN } else { MISSED_WITHIN });
     }
     // The one that has made it drops it.
     let dropped = testbed.own_data.as_mut().and_then(OwnData::end);
