@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use brownout_record::{
-    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, MachineClockRow,
-    MachineRow, ProbeRow, Run, Stamp, TrialRow, TrialState, WitnessRow,
+    ClockRow, CpuRow, EncodedTimes, Event, EvidenceRow, FaultRecord, HostCounterRow, LatencyRow, LoadRow,
+    MachineClockRow, MachineRow, ProbeRow, Run, Stamp, TrialRow, TrialState, WitnessRow,
 };
 
-use crate::{AnalysisError, latency::empty, links::LinkCounters};
+use crate::{AnalysisError, links::LinkCounters};
 
 /// Names of the phases, as the record writes them.
 pub mod phase {
@@ -84,6 +84,27 @@ pub struct Interval {
     pub latencies: Vec<LatencyRow>,
 }
 
+impl Interval {
+    fn of(load: LoadRow, latencies: Vec<LatencyRow>) -> Interval {
+        Interval {
+            starts_ns: load.starts_ns,
+            length_ns: load.length_ns,
+            settled: load.settled,
+            scheduled: load.scheduled,
+            sent: load.sent,
+            never_sent: load.never_sent,
+            never_sent_by_operation: load.never_sent_by_operation,
+            stale: load.stale,
+            lateness: load.lateness,
+            stood_still_ns: load.stood_still_ns,
+            withheld: load.withheld,
+            looked_for: load.looked_for,
+            lost: load.lost,
+            latencies,
+        }
+    }
+}
+
 /// One trial.
 #[derive(Debug, Clone)]
 pub struct TrialEvidence {
@@ -155,22 +176,7 @@ impl TrialEvidence {
             while let Some(latency) = latencies.next_if(|latency| latency.starts_ns <= load.starts_ns) {
                 own.push(latency);
             }
-            intervals.push(Interval {
-                starts_ns: load.starts_ns,
-                length_ns: load.length_ns,
-                settled: load.settled,
-                scheduled: load.scheduled,
-                sent: load.sent,
-                never_sent: load.never_sent,
-                never_sent_by_operation: load.never_sent_by_operation,
-                stale: load.stale,
-                lateness: load.lateness,
-                stood_still_ns: load.stood_still_ns,
-                withheld: load.withheld,
-                looked_for: load.looked_for,
-                lost: load.lost,
-                latencies: own,
-            });
+            intervals.push(Interval::of(load, own));
         }
         let mut machine_clocks: BTreeMap<String, BTreeMap<String, Vec<MachineClockRow>>> = BTreeMap::new();
         for row in run.machine_clocks(trial)? {
@@ -203,7 +209,7 @@ impl TrialEvidence {
         };
         evidence.ends_ns = row.ends_ns.unwrap_or_else(|| evidence.last_seen());
         evidence.phases = evidence.windows(run)?;
-        evidence.fill(run.description()?.interval_ns)?;
+        evidence.fill(run.description()?.interval_ns);
         Ok(evidence)
     }
 
@@ -221,9 +227,9 @@ impl TrialEvidence {
     /// Puts an empty interval wherever a phase under load has none: a load that stands still schedules nothing, and
     /// what left no row must not pass for what never was. Of a trial without an end the last interval is
     /// spared: it may only not have been written yet.
-    fn fill(&mut self, length_ns: u64) -> Result<(), AnalysisError> {
+    fn fill(&mut self, length_ns: u64) {
         if length_ns == 0 {
-            return Ok(());
+            return;
         }
         let spared = if self.row.ends_ns.is_none() { length_ns } else { 0 };
         let alive_to = self.ends_ns.saturating_sub(spared);
@@ -235,29 +241,13 @@ impl TrialEvidence {
             while at + length_ns <= phase.ends_ns.min(alive_to) {
                 let next = self.intervals.partition_point(|one| one.starts_ns + one.length_ns <= at);
                 if self.intervals.get(next).is_none_or(|one| one.starts_ns >= at + length_ns) {
-                    missing.push(Interval {
-                        starts_ns: at,
-                        length_ns,
-                        settled: true,
-                        scheduled: 0,
-                        sent: 0,
-                        never_sent: 0,
-                        never_sent_by_operation: BTreeMap::new(),
-                        stale: 0,
-                        lateness: EncodedTimes::from(&empty()?),
-                        stood_still_ns: 0,
-                        withheld: 0,
-                        looked_for: 0,
-                        lost: 0,
-                        latencies: Vec::new(),
-                    });
+                    missing.push(Interval::of(LoadRow::empty(at, length_ns), Vec::new()));
                 }
                 at += length_ns;
             }
         }
         self.intervals.extend(missing);
         self.intervals.sort_by_key(|interval| interval.starts_ns);
-        Ok(())
     }
 
     /// Whether the trial did not come to its end.

@@ -186,7 +186,7 @@ fn a_pod_that_comes_back_on_another_node_is_found_there_by_the_next_attempt_and_
     assert!(told.contains(&format!("etcd-1 was on {before} and is on {after}")), "{told}");
     assert!(matches!(code, Some(0 | 1 | 3)), "{told}");
     let run = only_run(out.path());
-    assert_valid_there(&run, 2, &after);
+    assert_slow_there(&run, 2, &after);
 
     // Back again, between two sessions of the run.
     drop(cordoned);
@@ -199,12 +199,12 @@ fn a_pod_that_comes_back_on_another_node_is_found_there_by_the_next_attempt_and_
     let more = run_as_jane(&["extend", run.to_str().unwrap(), "--trials=+1"]);
     assert!(matches!(more.status.code(), Some(0 | 1 | 3)), "{}", both(&more));
     assert_ne!(node_of("etcd-1"), after);
-    assert_valid_there(&run, 3, &node_of("etcd-1"));
+    assert_slow_there(&run, 3, &node_of("etcd-1"));
     nothing_of_ours();
 }
 
 /// A trial was made to its end, with etcd-1 on that node, and slow there.
-fn assert_valid_there(run: &Path, trial: u32, node: &str) {
+fn assert_slow_there(run: &Path, trial: u32, node: &str) {
     let run = Run::open(run).unwrap();
     let row = run.trials().unwrap().into_iter().find(|row| row.trial == trial).unwrap();
     assert_eq!(row.state, TrialState::Done, "{:?}", run.events_of(trial).unwrap());

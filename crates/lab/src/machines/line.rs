@@ -50,7 +50,8 @@ impl Heard {
 
 /// What goes to the controller, in order.
 enum Outgoing {
-    Frame(Vec<u8>),
+    /// Or why there is none.
+    Frame(io::Result<Vec<u8>>),
     File(PathBuf),
     /// Asks whether all before it has gone.
     All(Sender<io::Result<()>>),
@@ -155,10 +156,7 @@ pub(super) struct Teller(Sender<Outgoing>);
 impl Teller {
     pub(super) fn tell(&self, message: &FromPart) {
         let mut frame = Vec::new();
-        // Into memory all can be written that is no longer than a message may be; those are short.
-        if write_message(&mut frame, message).is_ok() {
-            self.put(Outgoing::Frame(frame));
-        }
+        self.put(Outgoing::Frame(write_message(&mut frame, message).map(|()| frame)));
     }
 
     fn put(&self, outgoing: Outgoing) {
@@ -178,7 +176,7 @@ fn write(mut to: impl Write, outgoing: &Receiver<Outgoing>) {
                 Ok(())
             }
             (_, Some(_)) => Ok(()),
-            (Outgoing::Frame(frame), None) => to.write_all(&frame).and_then(|()| to.flush()),
+            (Outgoing::Frame(frame), None) => frame.and_then(|frame| to.write_all(&frame)).and_then(|()| to.flush()),
             (Outgoing::File(path), None) => File::open(path).and_then(|mut file| write_file(&mut to, &mut file)),
         };
         failed = failed.or(result.err());
